@@ -1,0 +1,30 @@
+// Amounts of memory: literals and words.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+
+namespace streambp {
+
+inline namespace literals {
+constexpr std::size_t operator""_KiB(unsigned long long n) { return std::size_t(n) << 10; }
+constexpr std::size_t operator""_MiB(unsigned long long n) { return std::size_t(n) << 20; }
+constexpr std::size_t operator""_GiB(unsigned long long n) { return std::size_t(n) << 30; }
+}  // namespace literals
+
+// "183.4 MiB"; exact below 10 KiB.
+inline std::string bytes_in_words(std::size_t bytes) {
+  char text[48];
+  if (bytes < 10_KiB)
+    std::snprintf(text, sizeof text, "%zu B", bytes);
+  else if (bytes < 10_MiB)
+    std::snprintf(text, sizeof text, "%.1f KiB", double(bytes) / double(1_KiB));
+  else if (bytes < 10_GiB)
+    std::snprintf(text, sizeof text, "%.1f MiB", double(bytes) / double(1_MiB));
+  else
+    std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / double(1_GiB));
+  return text;
+}
+
+}  // namespace streambp

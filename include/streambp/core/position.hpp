@@ -1,0 +1,27 @@
+// A place on the packed sequence axis, and ranges of such places.
+#pragma once
+
+#include <cstdint>
+
+namespace streambp {
+
+// 64 bits everywhere: tokens times vocabulary passes 2^31 long before memory does.
+using position = std::int64_t;
+
+// The rows [first, last).
+struct row_range {
+  position first = 0;
+  position last = 0;
+  constexpr position rows() const { return last - first; }
+  constexpr bool operator==(const row_range&) const = default;
+};
+
+constexpr position round_up(position value, position multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+constexpr position ceil_div(position value, position divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
+}  // namespace streambp

@@ -1,0 +1,60 @@
+// Dropout whose draws are a function of place, so that a backward or a recomputation finds them
+// again.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "../primitives/dropout_draw.hpp"
+#include "rows.hpp"
+
+namespace streambp::cpu {
+inline namespace STREAMBP_ISA {
+
+template <bool adds, class S>
+[[gnu::noinline, gnu::flatten]] void dropout_row(std::uint64_t row, double rate, const S* x,
+                                                 position d, S* y) {
+  const std::uint64_t least = std::uint64_t(std::ceil(rate * 0x1p53));
+  const S factor = S(1 / (1 - rate));
+  along<S>(d, [&](position j, auto n) {
+    alignas(64) S kept[lanes<S>::count];
+    for (position l = 0; l < lanes<S>::count; ++l)
+      kept[l] = (random_bits(row, j + l) >> 11) >= least ? S(1) : S(0);
+    const lanes<S> y_j = select(lanes<S>(0) < load<S>(kept), load(x + j, n) * factor, 0);
+    if constexpr (adds)
+      store(y + j, n, load<S>(y + j, n) + y_j);
+    else
+      store(y + j, n, y_j);
+  });
+}
+
+template <bool adds, class S>
+void dropout_rows(device<S>& on, const dropout_draw& draw, const piece_list& pieces,
+                  view<const S> x, view<S> y) {
+  if (on.counts_only()) return;
+  for_rows(on, pieces, x.cols, [&](const piece& p, position row) {
+    random_key key = draw.key;
+    key.sample = draw.samples.empty() ? std::uint64_t(p.segment) : draw.samples[p.segment];
+    dropout_row<adds>(random_row(key, p.start + (row - p.row)), draw.rate, x.row(row), x.cols,
+                      y.row(row));
+  });
+}
+
+// y = x / (1 - rate) where kept, 0 where dropped. y may be x.
+template <class S>
+void dropout(device<S>& on, const dropout_draw& draw, const piece_list& pieces,
+             std::type_identity_t<view<const S>> x, view<S> y) {
+  dropout_rows<false>(on, draw, pieces, x, y);
+}
+
+// y += the same; so dx += the gradient of y = dropout(x), from dy.
+template <class S>
+void add_dropout(device<S>& on, const dropout_draw& draw, const piece_list& pieces,
+                 std::type_identity_t<view<const S>> x, view<S> y) {
+  dropout_rows<true>(on, draw, pieces, x, y);
+}
+
+}  // namespace STREAMBP_ISA
+}  // namespace streambp::cpu

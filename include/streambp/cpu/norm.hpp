@@ -1,0 +1,169 @@
+// Normalisation of each row: root mean square, and layer norm. r is the inverse deviation of a row.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <type_traits>
+
+#include "rows.hpp"
+
+namespace streambp::cpu {
+inline namespace STREAMBP_ISA {
+
+// The gain in use is offset + gain, and 1 where there is none.
+template <class S>
+struct norm_gain {
+  const S* data;
+  S offset;
+  template <class Count>
+  lanes<S> at(position j, Count n) const {
+    return data ? load(data + j, n) + offset : lanes<S>(1);
+  }
+};
+
+template <class S>
+[[gnu::noinline, gnu::flatten]] S rms_norm_row(const S* x, norm_gain<S> gain, position d, S epsilon,
+                                               S* y) {
+  lanes<S> squares = 0;
+  along<S>(d, [&](position j, auto n) {
+    const lanes<S> xj = load(x + j, n);
+    squares = fma(xj, xj, squares);
+  });
+  const S r = 1 / std::sqrt(sum(squares) / S(d) + epsilon);
+  along<S>(d, [&](position j, auto n) { store(y + j, n, load(x + j, n) * r * gain.at(j, n)); });
+  return r;
+}
+
+template <class S>
+[[gnu::noinline, gnu::flatten]] void rms_norm_row_backward(const S* x, norm_gain<S> gain, S r,
+                                                           const S* dy, position d, S* dx) {
+  lanes<S> dot = 0;
+  along<S>(d, [&](position j, auto n) {
+    dot = fma(load(dy + j, n) * gain.at(j, n), load(x + j, n), dot);
+  });
+  const S along_x = -r * r * r * (sum(dot) / S(d));
+  along<S>(d, [&](position j, auto n) {
+    const lanes<S> dz = load(dy + j, n) * gain.at(j, n);
+    store(dx + j, n, fma(dz, r, fma(load(x + j, n), along_x, load(dx + j, n))));
+  });
+}
+
+// y = x r ∘ gain, r = 1 / sqrt(mean x² + epsilon). Writes r to inverse (rows, 1); gain (1, d) may
+// be without data; y may be x.
+template <class S>
+void rms_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
+                      std::type_identity_t<view<const S>> gain, double epsilon, view<S> y,
+                      std::type_identity_t<view<S>> inverse, double gain_offset = 0) {
+  if (on.counts_only()) return;
+  const norm_gain<S> g{gain.data, S(gain_offset)};
+  for_rows(on, x.rows, x.cols, [&](position i) {
+    inverse(i, 0) = rms_norm_row(x.row(i), g, x.cols, S(epsilon), y.row(i));
+  });
+}
+
+// dz = dy ∘ gain;  dx += r (dz - x r² mean(dz ∘ x));  dgain += Σ dy ∘ x r, unless without data. dx
+// may be dy.
+template <class S>
+void rms_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
+                       std::type_identity_t<view<const S>> gain,
+                       std::type_identity_t<view<const S>> inverse,
+                       std::type_identity_t<view<const S>> dy, view<S> dx,
+                       std::type_identity_t<view<S>> dgain, std::span<const position> grains,
+                       double gain_offset = 0) {
+  if (on.counts_only()) return;
+  if (dgain.data)
+    add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {
+      return load(dy.row(i) + j, n) * (load(x.row(i) + j, n) * inverse(i, 0));
+    });
+  const norm_gain<S> g{gain.data, S(gain_offset)};
+  for_rows(on, x.rows, x.cols, [&](position i) {
+    rms_norm_row_backward(x.row(i), g, inverse(i, 0), dy.row(i), x.cols, dx.row(i));
+  });
+}
+
+template <class S>
+struct row_moments {
+  S mean, r;
+};
+
+template <class S>
+[[gnu::noinline, gnu::flatten]] row_moments<S> layer_norm_row(const S* x, norm_gain<S> gain,
+                                                              const S* bias, position d, S epsilon,
+                                                              S* y) {
+  lanes<S> total = 0, squares = 0;
+  along<S>(d, [&](position j, auto n) { total = total + load(x + j, n); });
+  const S mean = sum(total) / S(d);
+  along<S>(d, [&](position j, auto n) {
+    const lanes<S> c = load(x + j, n, mean) - mean;
+    squares = fma(c, c, squares);
+  });
+  const S r = 1 / std::sqrt(sum(squares) / S(d) + epsilon);
+  along<S>(d, [&](position j, auto n) {
+    const lanes<S> b = bias ? load(bias + j, n) : lanes<S>(0);
+    store(y + j, n, fma((load(x + j, n) - mean) * r, gain.at(j, n), b));
+  });
+  return {mean, r};
+}
+
+template <class S>
+[[gnu::noinline, gnu::flatten]] void layer_norm_row_backward(const S* x, norm_gain<S> gain,
+                                                             row_moments<S> row, const S* dy,
+                                                             position d, S* dx) {
+  const auto [mean, r] = row;
+  lanes<S> total = 0, dot = 0;
+  along<S>(d, [&, mean = mean, r = r](position j, auto n) {
+    const lanes<S> dz = load(dy + j, n) * gain.at(j, n);
+    total = total + dz;
+    dot = fma(dz, (load(x + j, n) - mean) * r, dot);
+  });
+  const S mean_dz = sum(total) / S(d), mean_dot = sum(dot) / S(d);
+  along<S>(d, [&, mean = mean, r = r](position j, auto n) {
+    const lanes<S> dz = load(dy + j, n) * gain.at(j, n);
+    const lanes<S> z = (load(x + j, n) - mean) * r;
+    store(dx + j, n, fma(dz - mean_dz - z * mean_dot, r, load(dx + j, n)));
+  });
+}
+
+// z = (x - mean) r, y = z ∘ gain + bias, r = 1 / sqrt(mean (x - mean)² + epsilon). Writes mean and
+// r to statistics (rows, 2); gain and bias (1, d) may be without data; y may be x.
+template <class S>
+void layer_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
+                        std::type_identity_t<view<const S>> gain,
+                        std::type_identity_t<view<const S>> bias, double epsilon, view<S> y,
+                        std::type_identity_t<view<S>> statistics, double gain_offset = 0) {
+  if (on.counts_only()) return;
+  const norm_gain<S> g{gain.data, S(gain_offset)};
+  for_rows(on, x.rows, x.cols, [&](position i) {
+    const auto row = layer_norm_row(x.row(i), g, bias.data, x.cols, S(epsilon), y.row(i));
+    statistics(i, 0) = row.mean;
+    statistics(i, 1) = row.r;
+  });
+}
+
+// dz = dy ∘ gain;  dx += r (dz - mean dz - z mean(dz ∘ z));  dgain += Σ dy ∘ z, dbias += Σ dy,
+// unless without data. dx may be dy.
+template <class S>
+void layer_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
+                         std::type_identity_t<view<const S>> gain,
+                         std::type_identity_t<view<const S>> statistics,
+                         std::type_identity_t<view<const S>> dy, view<S> dx,
+                         std::type_identity_t<view<S>> dgain, std::type_identity_t<view<S>> dbias,
+                         std::span<const position> grains, double gain_offset = 0) {
+  if (on.counts_only()) return;
+  if (dgain.data)
+    add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {
+      return load(dy.row(i) + j, n) *
+             ((load(x.row(i) + j, n) - statistics(i, 0)) * statistics(i, 1));
+    });
+  if (dbias.data)
+    add_row_sums(on, grains, x.cols, dbias.data,
+                 [&](position i, position j, auto n) { return load(dy.row(i) + j, n); });
+  const norm_gain<S> g{gain.data, S(gain_offset)};
+  for_rows(on, x.rows, x.cols, [&](position i) {
+    layer_norm_row_backward(x.row(i), g, {statistics(i, 0), statistics(i, 1)}, dy.row(i), x.cols,
+                            dx.row(i));
+  });
+}
+
+}  // namespace STREAMBP_ISA
+}  // namespace streambp::cpu

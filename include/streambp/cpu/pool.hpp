@@ -1,0 +1,111 @@
+// A fixed set of threads that share out numbered tasks; after construction it allocates nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "../core/position.hpp"
+#include "isa.hpp"
+
+namespace streambp::cpu {
+inline namespace STREAMBP_ISA {
+
+// Which thread computes a task is chance; what a task computes must not depend on it.
+class pool {
+ public:
+  explicit pool(int threads) {
+    for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+  }
+
+  ~pool() {
+    stop_ = true;
+    round_.fetch_add(1);
+    round_.notify_all();
+    for (auto& worker : workers_) worker.join();
+  }
+
+  pool(const pool&) = delete;
+  pool& operator=(const pool&) = delete;
+
+  int threads() const { return int(workers_.size()) + 1; }
+
+  // Calls task(i, thread) once for each i in [0, tasks) and returns when all are done, also if some
+  // threads slept through it. Requires tasks < 2^32. The task must not throw, nor call run. One
+  // caller at a time.
+  template <class Task>
+  void run(position tasks, const Task& task) {
+    if (workers_.empty() || tasks < 2) {
+      for (position i = 0; i < tasks; ++i) task(i, 0);
+      return;
+    }
+    call_.store([](const void* f, position i, int t) { (*static_cast<const Task*>(f))(i, t); },
+                std::memory_order_relaxed);
+    task_.store(&task, std::memory_order_relaxed);
+    tasks_.store(tasks, std::memory_order_relaxed);
+    left_.store(std::uint32_t(tasks), std::memory_order_relaxed);
+    const std::uint32_t round = round_.load(std::memory_order_relaxed) + 1;
+    open_.store(std::uint64_t(round) << 32 | std::uint32_t(tasks), std::memory_order_release);
+    round_.store(round, std::memory_order_release);
+    round_.notify_all();
+    take(0);
+    for (std::uint32_t left; (left = left_.load(std::memory_order_acquire)) != 0;)
+      wait_while(left_, left);
+  }
+
+ private:
+  using function = void (*)(const void*, position, int);
+
+  // The round and its tasks not yet taken are one word. A thread that wakes up late takes nothing:
+  // it finds none left, or its exchange fails; and what it read of a round holds while a task is
+  // left.
+  void take(int thread) {
+    for (std::uint64_t open = open_.load(std::memory_order_acquire); std::uint32_t(open) != 0;) {
+      const function call = call_.load(std::memory_order_relaxed);
+      const void* task = task_.load(std::memory_order_relaxed);
+      const position i = tasks_.load(std::memory_order_relaxed) - std::uint32_t(open);
+      if (!open_.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) continue;
+      call(task, i, thread);
+      if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
+      open = open_.load(std::memory_order_acquire);
+    }
+  }
+
+  void work(int thread) {
+    for (std::uint32_t seen = 0;;) {
+      wait_while(round_, seen);
+      seen = round_.load(std::memory_order_acquire);
+      if (stop_) return;
+      take(thread);
+    }
+  }
+
+  // Returns soon after `value` has become another. Sleeping and waking take tens of microseconds,
+  // as long as the tasks between two waits often do; so it looks for about as long first.
+  static void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
+    for (int look = 0; look < 1000; ++look) {
+      if (value.load(std::memory_order_acquire) != old) return;
+      pause();
+    }
+    value.wait(old, std::memory_order_acquire);
+  }
+
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+
+  std::atomic<function> call_{nullptr};
+  std::atomic<const void*> task_{nullptr};
+  std::atomic<position> tasks_{0};
+  std::atomic<std::uint32_t> left_{0};  // tasks not yet done
+  std::atomic<std::uint64_t> open_{0};  // round; tasks not yet taken
+  std::atomic<std::uint32_t> round_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace STREAMBP_ISA
+}  // namespace streambp::cpu

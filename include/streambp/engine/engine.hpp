@@ -1,0 +1,193 @@
+// Runs a plan: sweeps over chunks, stage by stage, in one arena that it owns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loss_rows.hpp"
+#include "run_section.hpp"
+#include "storage.hpp"
+
+namespace streambp {
+
+// What the engine did, for tests: one entry a visited chunk.
+struct trace_event {
+  sweep what{};
+  row_range rows{};
+  constexpr bool operator==(const trace_event&) const = default;
+};
+
+template <class Device, class Model, class Loss>
+class basic_engine {
+ public:
+  using scalar = typename Device::scalar;
+  using list = instance_list<Model>;
+  using batch_type = batch<scalar>;
+
+  // Allocates everything that steps will need. Throws std::bad_alloc when the system has less.
+  basic_engine(step_plan p, const Model& model, Loss loss)
+      : plan_(std::move(p)),
+        model_(model, plan_.shape.features),
+        loss_(std::move(loss)),
+        on_(plan_.shape.threads),
+        storage_(model_),
+        block_(plan_.peak()) {
+    arena from(block_.data(), block_.size());
+    storage_.place(from, model_, plan_, loss_traits<Loss>::couples);
+    high_water_ = from.high();
+    on_.lend(storage_.packing.data);
+  }
+
+  const parameter_table& parameters() const { return model_.table; }
+  const step_plan& plan() const { return plan_; }
+  // Bytes that the arena handed out at most: equal to plan().peak().
+  std::size_t high_water() const { return high_water_; }
+  std::span<const std::byte> block() const { return {block_.data(), block_.size()}; }
+
+  // Adds the gradient of the loss to `gradient` and returns the loss. Allocates nothing.
+  double add_gradient(std::span<const scalar> parameters, const batch_type& data,
+                      std::span<scalar> gradient) {
+    open(parameters, data, gradient, true);
+    for (const sweep& s : plan_.sweeps) run(s);
+    return close();
+  }
+
+  // The loss and a new gradient, the one-line convenience.
+  std::pair<double, std::vector<scalar>> value_and_gradient(std::span<const scalar> parameters,
+                                                            const batch_type& data) {
+    std::vector<scalar> gradient(std::size_t(model_.table.gradients));
+    const double value = add_gradient(parameters, data, gradient);
+    return {value, std::move(gradient)};
+  }
+
+  // The loss alone: the forward pass and the head. The same bits as add_gradient's value.
+  double value(std::span<const scalar> parameters, const batch_type& data) {
+    open(parameters, data, {}, true);
+    forward_only([&](row_range rows, view<scalar> h) { visit_head(rows, h, {}, head_visit::value); });
+    if constexpr (loss_traits<Loss>::couples) couple();
+    return close();
+  }
+
+  // out[t] is the log-probability of label t given the tokens before it in its sample; 0 where label t
+  // is not scored.
+  void log_probabilities(std::span<const scalar> parameters, const batch_type& data,
+                         std::span<double> out)
+    requires(!loss_traits<Loss>::sees_rows)
+  {
+    expect_size("log_probabilities: places", out.size(), samples().tokens());
+    open(parameters, data, {}, true);
+    for (double& v : out) v = 0;
+    forward_only([&](row_range rows, view<scalar> h) {
+      visit_head(rows, h, {}, head_visit::value);
+      for_each_target_descending(samples(), rows, storage_.head.targets,
+                                 [&](position i, const token& t) {
+                                   out[std::size_t(t.row)] =
+                                       storage_.head.statistics(i, 0).log_probability();
+                                 });
+    });
+  }
+
+  // The head's result (logits, before the loss's scale and softcap) for the last row of each sample,
+  // (segments, vocabulary). An empty sample's row is not touched. Needs no labels.
+  void last_results(std::span<const scalar> parameters, const batch_type& data, view<scalar> out) {
+    if (out.rows != samples().segments() || out.cols != model_.head.out)
+      throw shape_error(sentence("last_results: a view of ", out.rows, " x ", out.cols, " for ",
+                                 samples().segments(), " samples of ", model_.head.out, " results"));
+    open(parameters, data, {}, false);
+    forward_only([&](row_range rows, view<scalar> h) {
+      for (const piece& p : piece_list(samples(), rows))
+        if (rows.first + p.last() == samples().segment(p.segment).last) {
+          const position row = rows.first + p.last() - 1;
+          run_head_forward({row, row + 1}, h.middle_rows(p.last() - 1, 1));
+          copy(on_, head_result(1), out.middle_rows(p.segment, 1));
+        }
+    });
+  }
+
+  // Called once for each contiguous range of `gradient` as soon as it is final: (offset, count).
+  void when_final(std::function<void(position, position)> hook) { hook_ = std::move(hook); }
+
+  // Scalars of batch::initial: for each section in order, memory slots as (prefix, width), then
+  // carries.
+  position initial_size() const { return initial_size_of(model_, plan_.shape.prefix); }
+
+  // Primitives' FLOPs since construction or the last reset.
+  position flops() const { return on_.flops(); }
+  void reset_flops() { on_.reset_flops(); }
+
+  void trace(std::vector<trace_event>* into) { trace_ = into; }
+  Loss& loss() { return loss_; }
+
+  static position initial_size_of(const list& model, position prefix);
+
+ private:
+  enum class head_visit { value, summarise, gradient };
+
+  const packed& samples() const { return plan_.shape.samples; }
+  bool wants_input_gradient() const { return plan_.shape.input_gradient; }
+
+  // In step.hpp: a step's beginning and end.
+  void open(std::span<const scalar> parameters, const batch_type& data, std::span<scalar> gradient,
+            bool labels);
+  double close();
+  void bind(std::span<const scalar> parameters, std::span<scalar> gradient);
+  void bind_initial();
+  void check(std::span<const scalar> parameters, std::span<scalar> gradient, bool labels) const;
+  static void expect_size(const char* what, std::size_t size, position wanted) {
+    if (position(size) != wanted)
+      throw shape_error(sentence(what, " has ", size, " entries, the plan has ", wanted));
+  }
+
+  // In sweeps.hpp.
+  void run(const sweep& s);
+  void ascend(const sweep& s);
+  void remember(position stage);
+  void descend(position stage);
+  template <class F>
+  void forward_only(F&& consume);
+  void couple();
+  chunk_place place_of(position index) const;
+  chunk_place place_of(row_range rows, const std::vector<position>& grains) const;
+  section_input<scalar> input_of(position section, const chunk_place& at);
+  view<scalar> result_of(position section, const chunk_place& at);
+  void start_memory(position section);
+  void finish_memory(position section);
+  void clear_state_gradients(position section);
+  void announce(const section_instance& instance);
+  const stage_plan& stage(position s) const { return plan_.choice.stages[std::size_t(s)]; }
+  position stage_count() const { return position(plan_.choice.stages.size()); }
+  position own_last(const stage_plan& s) const {
+    return s.last - (instance(s.last - 1).part == half::remember);
+  }
+  const section_instance& instance(position i) const { return model_.sections[std::size_t(i)]; }
+
+  // In head.hpp.
+  void visit_heads(head_visit why);
+  void visit_head(row_range rows, view<scalar> x, view<scalar> dx, head_visit why);
+  void run_head_forward(row_range rows, view<scalar> x);
+  view<scalar> head_result(position rows) {
+    if constexpr (storage<Device, Model>::has_head)
+      return storage_.head.cell.value[list::split::head_type::steps.result].middle_rows(0, rows);
+    else
+      return storage_.head.result.middle_rows(0, rows);
+  }
+
+  step_plan plan_;
+  list model_;
+  Loss loss_;
+  Device on_;
+  storage<Device, Model> storage_;
+  mapped_block block_;
+  std::size_t high_water_ = 0;
+  std::function<void(position, position)> hook_;
+  std::vector<trace_event>* trace_ = nullptr;
+  const batch_type* data_ = nullptr;  // of the step that runs
+};
+
+}  // namespace streambp
+
+#include "head.hpp"
+#include "step.hpp"
+#include "sweeps.hpp"

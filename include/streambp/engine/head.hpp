@@ -1,0 +1,101 @@
+// The head and the loss at one run of rows: forward, loss, backward.
+#pragma once
+
+#include "engine.hpp"
+
+namespace streambp {
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::run_head_forward(row_range rows, view<scalar> x) {
+  if constexpr (storage<Device, Model>::has_head) {
+    const chunk_place at = place_of(rows, plan_.head_grains);
+    run_forward(on_, model_.head_section, storage_.head.cell, at, model_.count(), {{}, x},
+                head_result(rows.rows()), visit{.saves = true});
+  } else {
+    copy(on_, x, head_result(rows.rows()));
+  }
+}
+
+// x: the trunk's rows. dx: where their gradient goes; may be x.
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::visit_head(row_range rows, view<scalar> x, view<scalar> dx,
+                                                   head_visit why) {
+  using traits = loss_traits<Loss>;
+  auto& head = storage_.head;
+  const position n = rows.rows();
+  run_head_forward(rows, x);
+  const view<scalar> result = head_result(n), dy = head.result.middle_rows(0, n);
+  if (dy.data != result.data) copy(on_, result, dy);
+
+  const chunk_place at = place_of(rows, plan_.head_grains);
+  const position first_grain =
+      position(std::lower_bound(plan_.head_grains.begin(), plan_.head_grains.end(), rows.first) -
+               plan_.head_grains.begin());
+  double* const values = storage_.grain_values.data + first_grain;
+  for (std::size_t g = 0; g + 1 < at.grains.size(); ++g) values[g] = 0;
+
+  if constexpr (traits::sees_rows) {
+    for (std::size_t g = at.grains.size() - 1; g-- > 0;) {
+      const row_range own{at.grains[g], at.grains[g + 1]};
+      values[g] = loss_.rows(on_, own.first, dy.middle_rows(own.first - rows.first, own.rows()));
+    }
+  } else {
+    const std::span<const std::int32_t> targets{head.targets.data, std::size_t(n)};
+    const std::span<row_statistics> statistics{head.statistics.data, std::size_t(n)};
+    fill_targets(loss_, samples(), *data_, rows, storage_.segment_scales, head.targets, head.weights);
+    row_statistics_of(on_, traits::logits(loss_), dy, targets, traits::wants_mean(loss_), statistics);
+    std::size_t grain = at.grains.size() - 1;
+    for_each_target_descending(samples(), rows, head.targets, [&](position i, const token& t) {
+      while (grain > 0 && at.grains[grain] > rows.first + i) --grain;
+      const token_term term = traits::term(loss_, statistics[std::size_t(i)], t);
+      const double weight = head.weights(i, 0);
+      double slope = weight;
+      if constexpr (traits::couples) {
+        if (why != head_visit::gradient) storage_.segment_sums(t.segment, 0) += weight * term.value;
+        slope *= storage_.segment_slopes(t.segment, 0);
+      } else {
+        values[grain] += weight * term.value;
+      }
+      head.slopes(i, 0) = {slope * term.slopes.lse, slope * term.slopes.target,
+                           slope * term.slopes.mean};
+    });
+    if (why == head_visit::gradient)
+      gradient_of_rows(on_, traits::logits(loss_), dy, targets, statistics,
+                       std::span<const row_gradient>{head.slopes.data, std::size_t(n)});
+  }
+  if (why != head_visit::gradient) return;
+
+  if constexpr (storage<Device, Model>::has_head) {
+    const view<scalar> d =
+        run_backward(on_, model_.head_section, head.cell, at, model_.count(), {{}, x}, result, dy,
+                     visit{.saves = true});
+    copy(on_, d, dx);
+  } else {
+    copy(on_, dy, dx);
+  }
+}
+
+// Over the stream's rows, last chunk first.
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::visit_heads(head_visit why) {
+  const auto& edges = plan_.head_chunks;
+  for (std::size_t c = edges.size() - 1; c-- > 0;) {
+    const row_range rows{edges[c], edges[c + 1]};
+    const view<scalar> h = storage_.stream.middle_cols(0, model_.trunk_width()).rows_in(rows);
+    if (trace_)
+      trace_->push_back({{why == head_visit::gradient ? sweep_kind::head : sweep_kind::summarise,
+                          stage_count() - 1}, rows});
+    visit_head(rows, h, h, why);
+  }
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::couple() {
+  if constexpr (loss_traits<Loss>::couples) {
+    const auto n = std::size_t(samples().segments());
+    storage_.grain_values(0, 0) = loss_traits<Loss>::couple(
+        loss_, {storage_.segment_sums.data, n}, {storage_.segment_slopes.data, n});
+  }
+}
+
+}  // namespace streambp

@@ -1,0 +1,123 @@
+// From labels to coefficients: which rows predict what, what each counts, and the loss over a range
+// of rows. The shift of labels by one happens here and nowhere else.
+#pragma once
+
+#include <cmath>
+
+#include "../core/packed.hpp"
+#include "../traits/loss_traits.hpp"
+#include "batch.hpp"
+
+namespace streambp {
+
+// Whether the label of `row` is scored: never that of a segment's first row.
+template <class Loss, class Scalar>
+bool counts(const Loss& loss, const batch<Scalar>& data, position row) {
+  const auto i = std::size_t(row);
+  return data.labels[i] != loss_traits<Loss>::ignore_index(loss) &&
+         (data.weights.empty() || data.weights[i] != Scalar(0));
+}
+
+// Calls f(label's row, position in the segment) for every scored label of a segment, ascending.
+template <class Loss, class Scalar, class F>
+void for_each_scored(const Loss& loss, const batch<Scalar>& data, row_range segment, F&& f) {
+  for (position row = segment.first + 1; row < segment.last; ++row)
+    if (counts(loss, data, row)) f(row, row - segment.first);
+}
+
+// Σ of the weights of scored labels: what a mean over tokens divides by. Add it up over the batches
+// of an accumulation window and give the sum as batch::normaliser.
+template <class Loss, class Scalar>
+double normaliser_of(const Loss& loss, const packed& samples, const batch<Scalar>& data) {
+  const over average = loss_traits<Loss>::average(loss);
+  if (average == over::nothing) return 1;
+  double total = 0;
+  for (position s = 0; s < samples.segments(); ++s) {
+    double own = 0;
+    for_each_scored(loss, data, samples.segment(s), [&](position row, position) {
+      own += data.weights.empty() ? 1.0 : double(data.weights[std::size_t(row)]);
+    });
+    total += average == over::tokens ? own : double(own > 0);
+  }
+  return total;
+}
+
+// What a unit of weight counts in each segment. A batch with nothing to score counts 0.
+template <class Loss, class Scalar>
+void fill_segment_scales(const Loss& loss, const packed& samples, const batch<Scalar>& data,
+                         view<double> scales) {
+  const double n = data.normaliser != 0 ? data.normaliser : normaliser_of(loss, samples, data);
+  const bool by_sample = loss_traits<Loss>::average(loss) == over::samples;
+  for (position s = 0; s < samples.segments(); ++s) {
+    double own = 1;
+    if (by_sample) {
+      own = 0;
+      for_each_scored(loss, data, samples.segment(s), [&](position row, position) {
+        own += data.weights.empty() ? 1.0 : double(data.weights[std::size_t(row)]);
+      });
+    }
+    scales(s, 0) = n > 0 && own > 0 ? 1 / (n * own) : 0;
+  }
+}
+
+// Throws data_error at the first label or weight that cannot be used.
+template <class Loss, class Scalar>
+void check_labels(const Loss& loss, const packed& samples, const batch<Scalar>& data,
+                  position vocabulary) {
+  const position tokens = samples.tokens();
+  if (position(data.labels.size()) != tokens)
+    throw shape_error(sentence("batch: ", data.labels.size(), " labels for ", tokens,
+                               " tokens; labels stand unshifted, one at each token"));
+  if (!data.weights.empty() && position(data.weights.size()) != tokens)
+    throw shape_error(sentence("batch: ", data.weights.size(), " weights for ", tokens, " labels"));
+  const std::int32_t ignore = loss_traits<Loss>::ignore_index(loss);
+  for (position s = 0; s < samples.segments(); ++s)
+    for (position row = samples.segment(s).first; row < samples.segment(s).last; ++row) {
+      const std::int32_t label = data.labels[std::size_t(row)];
+      if (label != ignore && (label < 0 || label >= vocabulary))
+        throw data_error(sentence("batch: label ", label, " at token ", row, " (sample ", s,
+                                  ", position ", row - samples.segment(s).first,
+                                  ") is outside the vocabulary of ", vocabulary,
+                                  "; labels that do not count are ", ignore));
+      if (!data.weights.empty() &&
+          !(std::isfinite(double(data.weights[std::size_t(row)])) &&
+            data.weights[std::size_t(row)] >= Scalar(0)))
+        throw data_error(sentence("batch: weight ", double(data.weights[std::size_t(row)]),
+                                  " at token ", row, "; weights are finite and not negative"));
+    }
+}
+
+// Targets and weights of the rows of `range`: row t - 1 predicts label t of its own segment. A row
+// that predicts nothing scored has target -1.
+template <class Loss, class Scalar>
+void fill_targets(const Loss& loss, const packed& samples, const batch<Scalar>& data,
+                  row_range range, view<double> scales, view<std::int32_t> targets,
+                  view<double> weights) {
+  for (const piece& p : piece_list(samples, range)) {
+    const position end = samples.segment(p.segment).last;
+    for (position i = p.row; i < p.last(); ++i) {
+      const position label = range.first + i + 1;
+      const bool scored = label < end && counts(loss, data, label);
+      targets(i, 0) = scored ? data.labels[std::size_t(label)] : -1;
+      weights(i, 0) =
+          scored ? scales(p.segment, 0) *
+                       (data.weights.empty() ? 1.0 : double(data.weights[std::size_t(label)]))
+                 : 0;
+    }
+  }
+}
+
+// Calls f(local row, token) for the scored rows of `range`, last first.
+template <class F>
+void for_each_target_descending(const packed& samples, row_range range, view<std::int32_t> targets,
+                                F&& f) {
+  if (range.rows() == 0) return;
+  position segment = samples.segment_at(range.last - 1);
+  for (position row = range.last; row-- > range.first;) {
+    while (samples.segment(segment).first > row) --segment;
+    if (targets(row - range.first, 0) >= 0)
+      f(row - range.first, token{row + 1, segment, row + 1 - samples.segment(segment).first});
+  }
+}
+
+}  // namespace streambp

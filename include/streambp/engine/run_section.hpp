@@ -1,0 +1,157 @@
+// One section at one chunk: its program's steps, forward and backward. The order of steps is read off
+// the program; which of them run depends on the kind of visit.
+#pragma once
+
+#include "site.hpp"
+
+namespace streambp {
+
+// Why a chunk is visited.
+struct visit {
+  bool remembers = true;   // writes memory rows (the first time, or when they were given up)
+  bool state_only = false; // runs only what feeds a memory or a carry
+  bool result = true;      // the section's output is wanted
+  bool saves = false;      // backward follows: everything that it reads must be there
+  bool keeps_outputs = false;
+  bool restored = false;
+};
+
+// Tokens are the input of a model's first layer when it takes them; rows are everything else.
+template <class Scalar>
+struct section_input {
+  std::span<const std::int32_t> tokens{};
+  view<Scalar> rows{};
+};
+
+namespace detail {
+
+template <class Device, class Cell, class Layer>
+auto site_of(Device& on, const chunk_place& chunk, Cell& cell, const Layer&, std::uint64_t instance,
+             const visit& why, bool wants_output) {
+  return site<Device, Layer>{on,           chunk,
+                             cell,         instance,
+                             wants_output, why.keeps_outputs,
+                             why.restored};
+}
+
+// Layers that touch data themselves see none of the planner's rows, and their FLOPs stay uncounted.
+template <class Layer, class Device, class Call>
+void count_if_it_counts(Device& on, const Call& call) {
+  if constexpr (layer_traits<Layer>::counts_flops) {
+    call();
+  } else if (!on.counts_only()) {
+    const position before = on.flops();
+    call();
+    on.reset_flops(before);
+  }
+}
+
+// Each of a layer's functions exists once in the binary, so that a replay has the forward's bits.
+template <class Layer, class At, class X>
+[[gnu::noinline]] void call_remember(const Layer& layer, At& at, X x) {
+  count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::remember(layer, at, x); });
+}
+template <class Layer, class At, class X, class Y>
+[[gnu::noinline]] void call_forward(const Layer& layer, At& at, X x, Y y) {
+  count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::forward(layer, at, x, y); });
+}
+template <class Layer, class At, class X, class Y>
+[[gnu::noinline]] void call_backward(const Layer& layer, At& at, X x, Y y, Y dy, Y dx) {
+  count_if_it_counts<Layer>(at.on,
+                            [&] { layer_traits<Layer>::backward(layer, at, x, y, dy, dx); });
+}
+template <class Layer, class At, class X, class Y>
+[[gnu::noinline]] void call_release(const Layer& layer, At& at, X x, Y dx) {
+  count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::release(layer, at, x, dx); });
+}
+
+template <bool TakesTokens, class Scalar>
+auto input_of(const section_input<Scalar>& in, view<Scalar> x) {
+  if constexpr (TakesTokens)
+    return in.tokens;
+  else
+    return x;
+}
+
+}  // namespace detail
+
+// out: rows of the result, where the caller wants them; ignored when the visit does not want any.
+template <class Section, class Device, class Cell>
+void run_forward(Device& on, const Section& section, Cell& cell, const chunk_place& chunk,
+                 std::uint64_t instance, section_input<typename Device::scalar> in,
+                 view<typename Device::scalar> out, const visit& why) {
+  using scalar = typename Device::scalar;
+  constexpr program p = Section::steps;
+  static constexpr auto state = p.feeds_state();
+  static constexpr auto wanted = p.feeds_backward(true), unwanted = p.feeds_backward(false);
+  const auto& run = why.state_only ? state : why.result || !why.saves ? wanted : unwanted;
+
+  const position rows = chunk.rows.rows();
+  std::array<view<scalar>, program::most> value;
+  value[0] = in.rows;
+  for (int v = 1; v < p.values; ++v) value[v] = cell.value[v].middle_rows(0, rows);
+  if (why.result && p.result != 0) value[p.result] = out;
+
+  for_each_index<p.size>([&](auto i) {
+    constexpr step st = p.steps[i];
+    if constexpr (st.op < 0) {
+      if (run[i]) sum(on, value[st.skip], value[st.in], value[st.out]);
+    } else {
+      const auto& layer = std::get<st.op>(section.leaves).layer;
+      auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
+                                instance * program::most + std::uint64_t(st.op), why, run[i]);
+      const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, value[st.in]);
+      if constexpr (p.remembers(i)) {
+        if (why.remembers) detail::call_remember(layer, at, x);
+      }
+      if constexpr (p.runs_forward(i)) {
+        if (run[i] || why.saves) detail::call_forward(layer, at, x, value[st.out]);
+      }
+    }
+  });
+}
+
+// dy: the result's gradient; read, and for a residual changed into the input's in place. Returns the
+// gradient of the input (rows of dy, or of the section's own); none for tokens.
+template <class Section, class Device, class Cell>
+view<typename Device::scalar> run_backward(Device& on, const Section& section, Cell& cell,
+                                           const chunk_place& chunk, std::uint64_t instance,
+                                           section_input<typename Device::scalar> in,
+                                           view<typename Device::scalar> out,
+                                           view<typename Device::scalar> dy, const visit& why) {
+  using scalar = typename Device::scalar;
+  constexpr program p = Section::steps;
+  static constexpr auto storage = p.gradient_storage();
+
+  const position rows = chunk.rows.rows();
+  std::array<view<scalar>, program::most> value, gradient;
+  value[0] = in.rows;
+  for (int v = 1; v < p.values; ++v) value[v] = cell.value[v].middle_rows(0, rows);
+  if (p.result != 0 && out.rows > 0) value[p.result] = out;
+  for (int v = 0; v < p.values; ++v)
+    gradient[v] = storage.alias[v] == p.result
+                      ? dy
+                      : cell.gradient[storage.alias[v]].middle_rows(0, rows);
+  for (int v = 0; v < p.values; ++v)
+    if (storage.alias[v] == v && v != p.result && !(v == 0 && p.operators[0].takes_tokens))
+      zero(on, gradient[v]);
+
+  for_each_index<p.size>([&](auto reversed) {
+    constexpr int i = p.size - 1 - reversed;
+    constexpr step st = p.steps[i];
+    if constexpr (st.op < 0) {
+      if constexpr (storage.copies[i]) add(on, gradient[st.out], gradient[st.in]);
+    } else {
+      const auto& layer = std::get<st.op>(section.leaves).layer;
+      auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
+                                instance * program::most + std::uint64_t(st.op), why, true);
+      const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, value[st.in]);
+      if constexpr (p.runs_forward(i))
+        detail::call_backward(layer, at, x, value[st.out], gradient[st.out], gradient[st.in]);
+      if constexpr (p.remembers(i)) detail::call_release(layer, at, x, gradient[st.in]);
+    }
+  });
+  return gradient[0];
+}
+
+}  // namespace streambp

@@ -1,0 +1,253 @@
+// Where everything of a step lives in the arena: one function, run on nothing to predict the bytes and
+// on the block to take them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "../losses/row_terms.hpp"
+#include "../schedule/plan.hpp"
+#include "cell.hpp"
+
+namespace streambp {
+
+template <class Scalar, class Sections>
+struct cells_of;
+template <class Scalar, class... Section>
+struct cells_of<Scalar, std::tuple<Section...>> {
+  using type = std::tuple<std::vector<section_cell<Scalar, Section>>...>;
+};
+
+// Rows of the head and of the loss for one head chunk.
+template <class Scalar, class Head>
+struct head_storage {
+  section_cell<Scalar, Head> cell;
+  view<Scalar> result;  // its rows, which the loss turns into their gradient
+  view<std::int32_t> targets;
+  view<double> weights;
+  view<row_statistics> statistics;
+  view<row_gradient> slopes;
+};
+
+template <class Device, class Model>
+class storage {
+ public:
+  using scalar = typename Device::scalar;
+  using list = instance_list<Model>;
+  using split = typename list::split;
+  static constexpr bool has_head = split::head_type::steps.size > 0;
+
+  typename cells_of<scalar, typename split::trunk_types>::type cells;
+  head_storage<scalar, typename split::head_type> head;
+  std::vector<view<scalar>> checkpoints;  // by stage; [0] is the caller's
+  view<scalar> stream;                    // gradient rows of all tokens; no rows: chunk_gradient serves
+  view<scalar> chunk_gradient;
+  view<double> grain_values;     // of the loss, by head grain
+  view<double> segment_scales;   // what a counted token of a segment weighs
+  view<double> segment_sums;     // of a coupled loss
+  view<double> segment_slopes;
+  view<std::byte> packing;
+
+  explicit storage(const list& model) {
+    for (const auto& s : model.sections)
+      with_index<split::trunk_count>(s.type, [&](auto t) {
+        auto& of_type = std::get<t>(cells);
+        of_type.resize(std::max<std::size_t>(of_type.size(), std::size_t(s.ordinal) + 1));
+      });
+  }
+
+  // Calls f(section, cell) of an instance.
+  template <class F>
+  void with(const list& model, position i, F&& f) {
+    const auto& instance = model.sections[std::size_t(i)];
+    with_index<split::trunk_count>(instance.type, [&](auto t) {
+      f(std::get<t>(model.trunk), std::get<t>(cells)[std::size_t(instance.ordinal)]);
+    });
+  }
+
+  byte_table place(arena& from, const list& model, const step_plan& p, bool couples);
+
+  // Sections alone, for counting what they do: their chunk is all tokens.
+  void place_alone(arena& from, const list& model, const layout_shape& shape) {
+    for (position i = 0; i < position(model.count()); ++i) {
+      place_states(from, model, {i, i + 1}, shape, true, true);
+      place_working_of(from, model, {i, i + 1}, shape, true);
+      place_chunks(from, model, {i, i + 1}, shape, true, {});
+    }
+    for (position i = 1; i < position(model.count()); ++i) share_boundary(model, i);
+    place_head(from, model, shape.tokens, shape.threads);
+  }
+
+  void place_head(arena& from, const list& model, position rows, int threads) {
+    const layout_shape shape{0, 0, rows, 1, threads};
+    if constexpr (has_head) {
+      place_chunk(from, model.head_section, model.head, shape, true, false, head.cell);
+      place_working(from, model.head_section, model.head, shape, true, head.cell);
+      // The loss turns the result into its gradient in place, unless backward still reads it.
+      constexpr int result = split::head_type::steps.result;
+      head.result = split::head_type::steps.lasts(result) ? from.take<scalar>(rows, model.head.out)
+                                                          : head.cell.value[result];
+    } else {
+      head.result = from.take<scalar>(rows, model.trunk_width());
+    }
+    head.targets = from.take<std::int32_t>(rows, 1);
+    head.weights = from.take<double>(rows, 1);
+    head.statistics = from.take<row_statistics>(rows, 1);
+    head.slopes = from.take<row_gradient>(rows, 1);
+  }
+
+  void place_sums(arena& from, const step_plan& p, bool couples) {
+    grain_values = from.take<double>(position(p.head_grains.size()), 1);
+    segment_scales = from.take<double>(p.shape.samples.segments(), 1);
+    if (!couples) return;
+    segment_sums = from.take<double>(p.shape.samples.segments(), 1);
+    segment_slopes = from.take<double>(p.shape.samples.segments(), 1);
+  }
+
+ private:
+  // The same placement for each section of a run.
+  void place_states(arena& from, const list& model, row_range sections, const layout_shape& shape,
+                    bool values, bool gradients) {
+    each(model, sections, [&](const auto& section, const auto& instance, auto& cell) {
+      place_state(from, section, instance, shape, values, gradients, cell);
+    });
+  }
+  // A result stays in the chunk for the section after it; `last_result`: for the head, too.
+  void place_chunks(arena& from, const list& model, row_range sections, const layout_shape& shape,
+                    bool last_result, const stage_plan& keeps) {
+    position i = sections.first;
+    each(model, sections, [&](const auto& section, const auto& instance, auto& cell) {
+      place_chunk(from, section, instance, shape, hands_on(model, ++i, sections.last, last_result),
+                  keeps.keeps_outputs, cell);
+    });
+  }
+  // Whether the section before `next` hands its result to another one of the same chunk. What stands
+  // before a trailing remember half writes to the checkpoint.
+  static bool hands_on(const list& model, position next, position last, bool last_result) {
+    if (next == last) return last_result;
+    return !(next == last - 1 && model.sections[std::size_t(next)].part == half::remember);
+  }
+  // Sections take turns, so they share addresses.
+  void place_working_of(arena& from, const list& model, row_range sections,
+                        const layout_shape& shape, bool last_result) {
+    const std::size_t mark = from.used();
+    std::size_t most = mark;
+    position i = sections.first;
+    each(model, sections, [&](const auto& section, const auto& instance, auto& cell) {
+      from.rewind(mark);
+      place_working(from, section, instance, shape, hands_on(model, ++i, sections.last, last_result),
+                    cell);
+      most = std::max(most, from.used());
+    });
+    from.advance(most);
+  }
+
+  void share_boundary(const list& model, position read) {
+    if (model.sections[std::size_t(read)].part != half::read) return;
+    with(model, read - 1, [&](const auto&, auto& before) {
+      with(model, read, [&](const auto&, auto& after) {
+        if constexpr (std::is_same_v<decltype(before.operators), decltype(after.operators)>)
+          share_memory(before, after);
+      });
+    });
+  }
+
+  template <class F>
+  void each(const list& model, row_range sections, F&& f) {
+    for (position i = sections.first; i < sections.last; ++i)
+      with(model, i, [&](const auto& section, auto& cell) {
+        f(section, model.sections[std::size_t(i)], cell);
+      });
+  }
+};
+
+template <class Device, class Model>
+byte_table storage<Device, Model>::place(arena& from, const list& model, const step_plan& p,
+                                         bool couples) {
+  const position tokens = p.shape.samples.tokens(), chunk = p.largest_chunk();
+  const layout_shape shape{tokens, p.shape.prefix, chunk, p.chunk_count(), p.shape.threads};
+  const auto& stages = p.choice.stages;
+  byte_table bytes;
+  std::size_t before = from.used();
+  const auto since = [&] {
+    const std::size_t taken = from.used() - before;
+    before = from.used();
+    return taken;
+  };
+
+  packing = from.take<std::byte>(1, position(Device::packing_bytes(p.shape.threads)));
+  bytes.packing = since();
+
+  checkpoints.assign(stages.size(), {});
+  for (std::size_t s = 1; s < stages.size(); ++s)
+    checkpoints[s] =
+        from.take<scalar>(tokens, model.sections[std::size_t(stages[s].first)].in());
+  bytes.checkpoints = since();
+
+  stream = {};
+  chunk_gradient = {};
+  if (streams(p.choice)) stream = from.take<scalar>(tokens, model.widest());
+  bytes.stream = since();
+
+  const auto sections = [](const stage_plan& s) { return row_range{s.first, s.last}; };
+  // A trailing remember half leaves its memory to the next stage: both alternate between two places.
+  const auto own = [&](const stage_plan& s) {
+    const bool boundary = model.sections[std::size_t(s.last - 1)].part == half::remember;
+    return row_range{s.first, s.last - boundary};
+  };
+  std::size_t boundaries = from.used();
+  for (position parity = 0; parity < 2; ++parity) {
+    std::size_t most = boundaries;
+    for (position s = position(stages.size()) - 1, number = 0; s-- > 0;) {
+      const stage_plan& stage = stages[std::size_t(s)];
+      if (own(stage).last == stage.last) continue;
+      if (number++ % 2 != parity) continue;
+      from.rewind(boundaries);
+      place_states(from, model, {stage.last - 1, stage.last}, shape, true, true);
+      share_boundary(model, stage.last);
+      most = std::max(most, from.used());
+    }
+    from.advance(most);
+    boundaries = most;
+  }
+  for (const stage_plan& stage : stages) {
+    if (stage.keeps_memory) place_states(from, model, own(stage), shape, true, false);
+    if (stage.keeps_outputs)
+      each(model, sections(stage), [&](const auto& section, const auto& instance, auto& cell) {
+        place_kept(from, section, instance, shape, cell);
+      });
+    if (stage.keeps_chunk) place_chunks(from, model, sections(stage), shape, false, stage);
+  }
+  bytes.kept = since();
+
+  place_sums(from, p, couples);
+  bytes.sums = since();
+
+  const std::size_t region = from.used();
+  std::size_t most = region;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const stage_plan& stage = stages[s];
+    const bool fused = s + 1 == stages.size() && p.choice.fuses_head;
+    from.rewind(region);
+    if (!stage.keeps_memory) place_states(from, model, own(stage), shape, true, false);
+    const std::size_t state = from.used();
+    place_states(from, model, own(stage), shape, false, true);
+    if (!streams(p.choice)) chunk_gradient = from.take<scalar>(chunk, model.widest());
+    if (!stage.keeps_chunk)
+      place_chunks(from, model, sections(stage), shape, fused, stage);
+    const std::size_t working = from.used();
+    place_working_of(from, model, sections(stage), shape, fused);
+    most = std::max(most, from.used());
+    if (s + 1 == stages.size()) {
+      // A fused head works between a chunk's replay and its backward, any other before the chunks.
+      from.rewind(fused ? working : state);
+      place_head(from, model, p.largest_head_chunk(), p.shape.threads);
+      most = std::max(most, from.used());
+    }
+  }
+  from.advance(most);
+  bytes.region = most - region;
+  return bytes;
+}
+
+}  // namespace streambp

@@ -1,0 +1,77 @@
+// Models from layers: a | b, residual(f), repeat(n, f), frozen(f).
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "../core/error.hpp"
+#include "../core/position.hpp"
+
+namespace streambp {
+
+template <class First, class Second>
+struct sequential {
+  First first;
+  Second second;
+};
+
+// y = x + f(x)
+template <class F>
+struct residual_of {
+  F inner;
+};
+
+// n copies of f, each with parameters of its own, one after another.
+template <class F>
+struct repeat_of {
+  position count;
+  F inner;
+};
+
+// f without parameter gradients; x still gets its gradient.
+template <class F>
+struct frozen_of {
+  F inner;
+};
+
+template <class F>
+constexpr residual_of<F> residual(F inner) {
+  return {std::move(inner)};
+}
+
+template <class F>
+repeat_of<F> repeat(position count, F inner) {
+  if (count < 1)
+    throw shape_error(sentence("repeat: ", count, " blocks; a model has at least one"));
+  return {count, std::move(inner)};
+}
+
+template <class F>
+constexpr frozen_of<F> frozen(F inner) {
+  return {std::move(inner)};
+}
+
+template <class>
+inline constexpr bool is_composition = false;
+template <class A, class B>
+inline constexpr bool is_composition<sequential<A, B>> = true;
+template <class F>
+inline constexpr bool is_composition<residual_of<F>> = true;
+template <class F>
+inline constexpr bool is_composition<repeat_of<F>> = true;
+template <class F>
+inline constexpr bool is_composition<frozen_of<F>> = true;
+
+// A type that the library may chain with |: a composition, or something that looks like a layer.
+// Whether it is a good layer is said by explain_layer, in words.
+template <class L>
+concept composable =
+    is_composition<L> || requires { &L::slots; } || requires { L::sees; } || requires { L::name; } ||
+    requires(const L& layer, position in) { layer.features(in); };
+
+template <composable A, composable B>
+constexpr sequential<A, B> operator|(A first, B second) {
+  return {std::move(first), std::move(second)};
+}
+
+}  // namespace streambp

@@ -1,0 +1,90 @@
+// f = σ(x wfᵀ + bf), c = x wcᵀ + bc, h[t] = f ∘ h[t-1] + (1 - f) ∘ c, y = h woᵀ: a gated recurrence
+// whose gates look at x alone (Martin and Cundy 2018), so its gradient is one scan.
+#pragma once
+
+#include <cmath>
+
+#include "../primitives/activation.hpp"
+#include "../primitives/write.hpp"
+#include "../split/slot.hpp"
+#include "check.hpp"
+
+namespace streambp {
+
+struct gated_recurrence {
+  struct wf_tag { static constexpr const char* name = "wf"; };
+  struct bf_tag { static constexpr const char* name = "bf"; };
+  struct wc_tag { static constexpr const char* name = "wc"; };
+  struct bc_tag { static constexpr const char* name = "bc"; };
+  struct wo_tag { static constexpr const char* name = "wo"; };
+  struct state_tag { static constexpr const char* name = "state"; };
+  struct z_tag { static constexpr const char* name = "z"; };
+  struct f_tag { static constexpr const char* name = "f"; };
+  struct c_tag { static constexpr const char* name = "c"; };
+  struct h_tag { static constexpr const char* name = "h"; };
+  struct dh_tag { static constexpr const char* name = "dh"; };
+  static constexpr wf_tag wf{};
+  static constexpr bf_tag bf{};
+  static constexpr wc_tag wc{};
+  static constexpr bc_tag bc{};
+  static constexpr wo_tag wo{};
+  static constexpr state_tag state{};
+  static constexpr z_tag z{};
+  static constexpr f_tag f{};
+  static constexpr c_tag c{};
+  static constexpr h_tag h{};
+  static constexpr dh_tag dh{};
+  static constexpr const char* name = "recurrence";
+  static constexpr bool counts_flops = true, backward_reads_output = false;
+  static constexpr reach sees = past;
+
+  position width = 0;
+  position states = 0;
+
+  gated_recurrence(position width, position states) : width(width), states(states) {
+    expect_positive(name, "width", width);
+    expect_positive(name, "states", states);
+  }
+
+  position features(position given) const {
+    expect_features(name, given, width);
+    return width;
+  }
+  auto slots() const {
+    const initial_value in{0, 1 / std::sqrt(double(width))}, out{0, 1 / std::sqrt(double(states))};
+    return std::tuple{parameter(wf, states, width, in), parameter(bf, 1, states, {1, 0}),
+                      parameter(wc, states, width, in), parameter(bc, 1, states, zeros),
+                      parameter(wo, width, states, out), carry(state, 1, states),
+                      saved(z, states), saved(f, states), saved(c, states), saved(h, states),
+                      scratch(dh, states)};
+  }
+
+  void forward(auto& at, auto x, auto y) const {
+    project(at.on, x, at[wf], at[z]);
+    add_bias(at.on, at[bf], at[z]);
+    activation_forward(at.on, activation::sigmoid, at[z], at[f]);
+    project(at.on, x, at[wc], at[c]);
+    add_bias(at.on, at[bc], at[c]);
+    scan_forward(at.on, at.pieces(), at[f], at[c], at.initial(state), at.in(state), at[h],
+                 at.out(state));
+    if (at.wants_output) project(at.on, at[h], at[wo], y);
+  }
+  void backward(auto& at, auto x, auto, auto dy, auto dx) const {
+    if (at.trains(wo)) add_weight_gradient(at.on, dy, at[h], at.d(wo), at.grains());
+    project_back(at.on, dy, at[wo], at[dh], write::assign);
+    const auto df = at[f], dc = at[c];  // in the places of f and c
+    scan_backward(at.on, at.pieces(), at[f], at[c], at.initial(state), at.in(state), at[h], at[dh],
+                  at.d_out(state), df, dc, at.d_in(state), at.d_initial(state));
+    const auto dz = at[dh];
+    zero(at.on, dz);
+    activation_backward(at.on, activation::sigmoid, at[z], df, dz);
+    if (at.trains(wf)) add_weight_gradient(at.on, dz, x, at.d(wf), at.grains());
+    if (at.trains(bf)) add_column_sums(at.on, dz, at.d(bf), at.grains());
+    if (at.trains(wc)) add_weight_gradient(at.on, dc, x, at.d(wc), at.grains());
+    if (at.trains(bc)) add_column_sums(at.on, dc, at.d(bc), at.grains());
+    project_back(at.on, dz, at[wf], dx, write::add);
+    project_back(at.on, dc, at[wc], dx, write::add);
+  }
+};
+
+}  // namespace streambp

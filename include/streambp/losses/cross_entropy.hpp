@@ -1,0 +1,27 @@
+// Cross entropy of the next token: -log softmax(z)[target], with the usual additions.
+#pragma once
+
+#include "../traits/loss_traits.hpp"
+
+namespace streambp {
+
+// l = (1 - s)(lse - z_y) + s (lse - mean z) + c lse², s = label_smoothing, c = z_loss; z are the
+// logits after `logits`. Row t - 1 predicts label t; a target counts when its own label is not
+// ignore_index and its weight is not 0.
+struct cross_entropy {
+  std::int32_t ignore_index = -100;
+  double label_smoothing = 0;
+  double z_loss = 0;
+  logit_transform logits{};
+  over average = over::tokens;
+
+  bool wants_mean() const { return label_smoothing != 0; }
+
+  token_term term(const row_statistics& r, const token&) const {
+    const double s = label_smoothing;
+    return {(1 - s) * (r.lse - r.target) + s * (r.lse - r.mean) + z_loss * r.lse * r.lse,
+            {1 + 2 * z_loss * r.lse, -(1 - s), -s}};
+  }
+};
+
+}  // namespace streambp

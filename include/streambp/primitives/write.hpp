@@ -1,0 +1,8 @@
+// Whether a product replaces what it is written to, or adds to it.
+#pragma once
+
+namespace streambp {
+
+enum class write : bool { assign, add };
+
+}  // namespace streambp

@@ -1,0 +1,192 @@
+// A model's sections one by one, in the order of the forward pass, with their widths, parameters and
+// forced cuts.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "parameters.hpp"
+#include "section.hpp"
+
+namespace streambp {
+
+struct section_instance {
+  int type = 0;           // index into split_model::trunk_types; -1: the head
+  position repetition = 0;
+  position ordinal = 0;   // among the instances of its type
+  int element = 0;
+  bool forced_cut = false;  // a stage must begin here
+  half part = half::whole;
+  dependency split{};
+  bool holds_state = false;
+  bool trains = false;
+  std::array<position, program::most> widths{};  // of the program's values
+  std::vector<int> parameters;  // entries of the table, by operator and slot
+  std::vector<int> owned;       // those that no layer before it owns
+  position in() const { return widths[0]; }
+  position out = 0;
+};
+
+template <class Model>
+struct instance_list {
+  using split = split_model<Model>;
+
+  typename split::trunk_types trunk;
+  typename split::head_type head_section;
+  std::vector<section_instance> sections;
+  section_instance head;
+  parameter_table table;
+  bool tied = false;  // the head uses a parameter of the trunk
+
+  // `features`: width of the input rows; ignored when the model takes tokens. Throws shape_error.
+  instance_list(const Model& model, position features)
+      : instance_list(elements_of(model), features) {}
+
+  static constexpr bool takes_tokens() {
+    return std::tuple_element_t<0, typename split::trunk_types>::steps.operators[0].takes_tokens;
+  }
+
+  std::size_t count() const { return sections.size(); }
+  position trunk_width() const { return sections.back().out; }
+  // The first section with a trained parameter: no backward runs below it.
+  position lowest_trained() const {
+    position i = 0;
+    while (i < position(sections.size()) && !sections[std::size_t(i)].trains) ++i;
+    return i;
+  }
+  position widest() const {
+    position w = 0;
+    for (const auto& s : sections) w = std::max(w, s.out);
+    return w;
+  }
+
+ private:
+  instance_list(const typename split::elements& elements, position features)
+      : trunk(split::trunk(elements)), head_section(split::head(elements)) {
+    std::vector<position> ordinals(split::trunk_count, 0);
+    std::map<std::string, int> names;
+    position width = features;
+    for_each_index<split::trunk_elements>([&](auto e) {
+      const position count = count_of(std::get<e>(elements));
+      std::string prefix;
+      if constexpr (is_repeat<std::tuple_element_t<e, typename split::elements>>)
+        prefix = unique(names, "blocks");
+      for (position r = 0; r < count; ++r) {
+        std::map<std::string, int> own;
+        const std::string place = prefix.empty() ? "" : prefix + "." + std::to_string(r) + ".";
+        for_each_index<split::trunk_count>([&](auto t) {
+          using type = std::tuple_element_t<t, typename split::trunk_types>;
+          if constexpr (type::element == e)
+            width = append(std::get<t>(trunk), t, r, ordinals[t]++, width, place,
+                           prefix.empty() ? names : own);
+        });
+      }
+    });
+    head = describe<typename split::head_type>(head_section, -1, 0, 0, width, "", names);
+    tied = shares<typename split::head_type>();
+  }
+
+  static std::string unique(std::map<std::string, int>& names, const std::string& name) {
+    const int n = ++names[name];
+    return n == 1 ? name : name + "_" + std::to_string(n);
+  }
+
+  template <class Section>
+  static constexpr bool shares() {
+    return []<class... P>(std::type_identity<std::tuple<P...>>) {
+      return (false || ... ||
+              (layer_traits<typename P::layer_type>::count::of(slot_kind::shared) > 0));
+    }(std::type_identity<typename Section::leaf_types>{});
+  }
+
+  template <class Section>
+  position append(const Section& s, int type, position repetition, position ordinal, position width,
+                  const std::string& place, std::map<std::string, int>& names) {
+    if constexpr (Section::part == half::read) {
+      section_instance again = sections.back();  // the other half has the same layers
+      again.type = type;
+      again.part = half::read;
+      again.forced_cut = true;
+      again.out = again.widths[Section::steps.result];
+      again.split = Section::steps.split();
+      again.holds_state = Section::steps.holds_state();
+      again.trains = Section::steps.trains();
+      sections.push_back(again);
+    } else {
+      sections.push_back(describe<Section>(s, type, repetition, ordinal, width, place, names));
+      sections.back().forced_cut = shares<Section>() && sections.size() > 1;
+    }
+    sections.back().ordinal = ordinal;
+    return Section::part == half::remember ? width : sections.back().out;
+  }
+
+  template <class Section>
+  section_instance describe(const Section& s, int type, position repetition, position ordinal,
+                            position width, const std::string& place,
+                            std::map<std::string, int>& names) {
+    section_instance result;
+    result.type = type;
+    result.repetition = repetition;
+    result.ordinal = ordinal;
+    result.element = Section::element;
+    result.part = Section::part;
+    result.split = Section::steps.split();
+    result.holds_state = Section::steps.holds_state();
+    result.trains = Section::steps.trains();
+    result.widths[0] = width;
+    constexpr program whole = whole_program<Section>();
+    for_each_index<whole.size>([&](auto i) {
+      constexpr step st = whole.steps[i];
+      if constexpr (st.op < 0) {
+        if (result.widths[st.skip] != result.widths[st.in])
+          throw shape_error(sentence("residual: its input has ", result.widths[st.skip],
+                                     " features, its branch gives ", result.widths[st.in]));
+        result.widths[st.out] = result.widths[st.in];
+      } else {
+        const auto& placed_layer = std::get<st.op>(s.leaves);
+        using placed_type = std::decay_t<decltype(placed_layer)>;
+        using traits = layer_traits<typename placed_type::layer_type>;
+        const position in = result.widths[st.in];
+        result.widths[st.out] = traits::features(placed_layer.layer, in);
+        const std::string name = place + unique(names, traits::name());
+        std::apply(
+            [&](const auto&... slot) { (declare<placed_type::trains>(slot, name, result), ...); },
+            traits::slots(placed_layer.layer, in));
+      }
+    });
+    result.out = result.widths[Section::steps.result];
+    return result;
+  }
+
+  // A remember half knows the widths of the whole item, which its read half takes over.
+  template <class Section>
+  static constexpr program whole_program() {
+    if constexpr (Section::part == half::remember)
+      return []<class Item, half P, int E>(std::type_identity<section<Item, P, E>>) {
+        return program_of<Item>();
+      }(std::type_identity<Section>{});
+    else
+      return Section::steps;
+  }
+
+  template <bool Trains, class Slot>
+  void declare(const Slot& slot, const std::string& layer, section_instance& into) {
+    if constexpr (Slot::kind == slot_kind::parameter) {
+      if (slot.rows * slot.cols == 0) {  // an option that is off, such as a bias
+        into.parameters.push_back(-1);
+        return;
+      }
+      into.parameters.push_back(table.add({layer + "." + Slot::tag::name, slot.rows, slot.cols, 0, -1,
+                                           slot.initial, &tag_identity<typename Slot::tag>},
+                                          Trains));
+      into.owned.push_back(into.parameters.back());
+    } else if constexpr (Slot::kind == slot_kind::shared) {
+      into.parameters.push_back(
+          table.owner(&tag_identity<typename Slot::tag>, slot.rows, slot.cols, layer));
+    }
+  }
+};
+
+}  // namespace streambp

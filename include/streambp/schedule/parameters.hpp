@@ -1,0 +1,73 @@
+// Where each parameter of a model stands in the flat buffers, and what it is called.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "../core/position.hpp"
+#include "../split/slot.hpp"
+
+namespace streambp {
+
+struct parameter_info {
+  std::string name;       // blocks.3.attention.query
+  position rows = 0;
+  position cols = 0;
+  position offset = 0;    // in the parameter buffer
+  position gradient = -1; // offset in the gradient buffer; -1: frozen
+  initial_value initial{};
+  const void* tag = nullptr;
+
+  position size() const { return rows * cols; }
+};
+
+struct parameter_table {
+  std::vector<parameter_info> entries;
+  position parameters = 0;  // scalars in the parameter buffer
+  position gradients = 0;   // scalars in the gradient buffer; less by what is frozen
+
+  // Throws shape_error when there is none of that name.
+  const parameter_info& operator[](const std::string& name) const {
+    for (const auto& entry : entries)
+      if (entry.name == name) return entry;
+    std::string known;
+    for (const auto& entry : entries) known += (known.empty() ? "" : ", ") + entry.name;
+    throw shape_error(sentence("no parameter is named '", name, "'; there are ", known));
+  }
+
+  int add(parameter_info entry, bool trains) {
+    entry.offset = parameters;
+    parameters += entry.size();
+    if (trains) {
+      entry.gradient = gradients;
+      gradients += entry.size();
+    }
+    entries.push_back(std::move(entry));
+    return int(entries.size()) - 1;
+  }
+
+  // The one parameter of a tag that another layer shares.
+  int owner(const void* tag, position rows, position cols, const std::string& user) const {
+    int found = -1;
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      if (entries[i].tag == tag) {
+        if (found >= 0)
+          throw shape_error(sentence(user, ": shares a parameter that two layers own, ",
+                                     entries[std::size_t(found)].name, " and ", entries[i].name));
+        found = int(i);
+      }
+    if (found < 0)
+      throw shape_error(sentence(user, ": shares a parameter that no layer before it owns"));
+    const auto& entry = entries[std::size_t(found)];
+    if (entry.rows != rows || entry.cols != cols)
+      throw shape_error(sentence(user, " is ", rows, " x ", cols, " but shares ", entry.name,
+                                 ", which is ", entry.rows, " x ", entry.cols));
+    return found;
+  }
+};
+
+template <class Tag>
+inline constexpr char tag_identity = 0;
+
+}  // namespace streambp

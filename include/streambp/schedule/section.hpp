@@ -1,0 +1,139 @@
+// A model as a list of section types: trunk sections, where stages may be cut, and the head.
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "program.hpp"
+
+namespace streambp {
+
+// Top-level elements of a model or of a block, frozen(...) handed down to each.
+template <class L>
+constexpr auto elements_of(const L& layer) {
+  return std::tuple<L>{layer};
+}
+template <class A, class B>
+constexpr auto elements_of(const sequential<A, B>& s) {
+  return std::tuple_cat(elements_of(s.first), elements_of(s.second));
+}
+template <class F>
+constexpr auto elements_of(const frozen_of<repeat_of<F>>& f) {
+  return std::tuple<repeat_of<frozen_of<F>>>{{f.inner.count, {f.inner.inner}}};
+}
+template <class A, class B>
+constexpr auto elements_of(const frozen_of<sequential<A, B>>& f) {
+  return std::tuple_cat(elements_of(frozen_of<A>{f.inner.first}),
+                        elements_of(frozen_of<B>{f.inner.second}));
+}
+
+template <class E>
+inline constexpr bool is_repeat = false;
+template <class F>
+inline constexpr bool is_repeat<repeat_of<F>> = true;
+
+template <class E>
+position count_of(const E& element) {
+  if constexpr (is_repeat<E>)
+    return element.count;
+  else
+    return 1;
+}
+template <class E>
+constexpr auto items_of(const E& element) {
+  if constexpr (is_repeat<E>)
+    return elements_of(element.inner);
+  else
+    return elements_of(element);
+}
+
+// Part: index of the top-level element that the section belongs to.
+template <class Item, half Part, int Element>
+struct section {
+  static constexpr program steps = program_of<Item>(Part);
+  static constexpr half part = Part;
+  static constexpr int element = Element;
+  using leaf_types = decltype(leaves_of(std::declval<const Item&>()));
+  leaf_types leaves;
+};
+
+template <int Element, class Item>
+constexpr auto sections_of_item(const Item& item) {
+  constexpr const char* why = objection<Item>();
+  static_assert(why == nullptr,
+                "a read that sees all may follow, inside its residual, only layers that see their own "
+                "row: put what carries or remembers into a residual of its own before it");
+  if constexpr (program_of<Item>().split().forces_cut())
+    return std::tuple{section<Item, half::remember, Element>{leaves_of(item)},
+                      section<Item, half::read, Element>{leaves_of(item)}};
+  else
+    return std::tuple{section<Item, half::whole, Element>{leaves_of(item)}};
+}
+
+template <int Element, class E>
+constexpr auto sections_of_element(const E& element) {
+  return std::apply(
+      [](const auto&... item) { return std::tuple_cat(sections_of_item<Element>(item)...); },
+      items_of(element));
+}
+
+// The head: trailing elements that see only their row and stand once.
+template <class E>
+constexpr bool may_stand_in_head() {
+  if constexpr (is_repeat<E>) {
+    return false;
+  } else {
+    const program p = program_of<E>();
+    bool tokens = false;
+    for (int i = 0; i < p.operator_count; ++i) tokens = tokens || p.operators[i].takes_tokens;
+    return p.split() == dependency{} && !tokens;
+  }
+}
+template <class... E>
+constexpr int head_start(std::type_identity<std::tuple<E...>>) {
+  constexpr bool may[] = {may_stand_in_head<E>()...};
+  int start = sizeof...(E);
+  while (start > 1 && may[start - 1]) --start;
+  return start;
+}
+
+template <class Model>
+struct split_model {
+  using elements = decltype(elements_of(std::declval<const Model&>()));
+  static constexpr int element_count = int(std::tuple_size_v<elements>);
+  static constexpr int trunk_elements = head_start(std::type_identity<elements>{});
+
+  static constexpr auto trunk(const elements& e) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tuple_cat(sections_of_element<int(I)>(std::get<I>(e))...);
+    }(std::make_index_sequence<trunk_elements>{});
+  }
+  static constexpr auto head(const elements& e) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      using items = chain<std::tuple_element_t<trunk_elements + I, elements>...>;
+      return section<items, half::whole, trunk_elements>{
+          leaves_of(items{std::tuple{std::get<trunk_elements + I>(e)...}})};
+    }(std::make_index_sequence<element_count - trunk_elements>{});
+  }
+  using trunk_types = decltype(trunk(std::declval<const elements&>()));
+  using head_type = decltype(head(std::declval<const elements&>()));
+  static constexpr int trunk_count = int(std::tuple_size_v<trunk_types>);
+};
+
+// Calls f(integral_constant<I>) for I in [0, N), ascending.
+template <int N, class F>
+constexpr void for_each_index(F&& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (f(std::integral_constant<int, int(I)>{}), ...);
+  }(std::make_index_sequence<N>{});
+}
+// Calls f(integral_constant<index>).
+template <int N, class F>
+constexpr void with_index(int index, F&& f) {
+  for_each_index<N>([&](auto i) {
+    if (i == index) f(i);
+  });
+}
+
+}  // namespace streambp

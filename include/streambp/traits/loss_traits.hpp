@@ -1,0 +1,82 @@
+// The customization point for losses. The primary template adopts a loss's members.
+//
+// A token loss is a function of the target's row of logits:
+//   term(statistics, token)      -> token_term{value, slopes}; unweighted
+// A coupled loss is a function of one sum per segment:
+//   summary(statistics, token)   -> token_term: what the token adds to its segment's sum, and slopes
+//   couple(sums, slopes)         -> value; assigns d value / d sum of every segment
+// A row loss sees whole rows and needs no labels:
+//   rows(on, first_row, y)       -> value; turns y into dvalue/dy in place, row by row
+// Members of token and coupled losses, all optional: logits (logit_transform), wants_mean,
+// ignore_index, average (over::tokens, samples or nothing), check(segments), which may throw.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "../core/position.hpp"
+#include "../losses/row_terms.hpp"
+
+namespace streambp {
+
+// A label's place: its row on the packed axis, its segment, its position there.
+struct token {
+  position row = 0;
+  position segment = 0;
+  position index = 0;
+};
+
+struct token_term {
+  double value = 0;
+  row_gradient slopes{};
+};
+
+// What a token loss is a mean over. over::samples: the mean over samples of each one's mean.
+enum class over : unsigned char { tokens, samples, nothing };
+
+template <class L>
+struct loss_traits {
+  static constexpr bool couples = requires(const L& l, std::span<double> s) { l.couple(s, s); };
+  static constexpr bool sees_rows = !couples && !requires(const L& l) { l.term(row_statistics{}, token{}); };
+
+  static token_term term(const L& loss, const row_statistics& s, const token& t) {
+    if constexpr (couples)
+      return loss.summary(s, t);
+    else
+      return loss.term(s, t);
+  }
+  static double couple(const L& loss, std::span<const double> sums, std::span<double> slopes) {
+    return loss.couple(sums, slopes);
+  }
+  static logit_transform logits(const L& loss) {
+    if constexpr (requires { loss.logits; })
+      return loss.logits;
+    else
+      return {};
+  }
+  static bool wants_mean(const L& loss) {
+    if constexpr (requires { loss.wants_mean(); })
+      return loss.wants_mean();
+    else
+      return false;
+  }
+  static std::int32_t ignore_index(const L& loss) {
+    if constexpr (requires { loss.ignore_index; })
+      return loss.ignore_index;
+    else
+      return -100;
+  }
+  static over average(const L& loss) {
+    if constexpr (couples)
+      return over::nothing;
+    else if constexpr (requires { loss.average; })
+      return loss.average;
+    else
+      return over::tokens;
+  }
+  static void check(const L& loss, position segments) {
+    if constexpr (requires { loss.check(segments); }) loss.check(segments);
+  }
+};
+
+}  // namespace streambp

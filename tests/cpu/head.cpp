@@ -1,0 +1,169 @@
+#include <streambp/cpu/head.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "guarded.hpp"
+
+using namespace streambp;
+using namespace streambp::cpu;
+
+namespace {
+
+constexpr logit_transform transforms[] = {{1, 0}, {0.5, 0}, {1, 5}, {0.5, 30}};
+
+double z_of(logit_transform t, double raw) {
+  return t.softcap == 0 ? t.scale * raw : t.softcap * std::tanh(t.scale * raw / t.softcap);
+}
+
+row_statistics naive(logit_transform t, const double* raw, position vocabulary, position target) {
+  long double sum = 0, mean = 0, top = -1e30L;
+  for (position j = 0; j < vocabulary; ++j) top = std::max(top, (long double)(z_of(t, raw[j])));
+  for (position j = 0; j < vocabulary; ++j) {
+    sum += std::exp(z_of(t, raw[j]) - top);
+    mean += z_of(t, raw[j]) / (long double)(vocabulary);
+  }
+  return {double(top + std::log(sum)), z_of(t, raw[target]), double(mean)};
+}
+
+// A loss that is not linear in any of the three, and its slopes.
+double loss_of(row_statistics s) {
+  return 0.7 * s.lse * s.lse - std::sin(s.target) + s.mean * s.lse;
+}
+row_gradient slopes_of(row_statistics s) {
+  return {1.4 * s.lse + s.mean, -std::cos(s.target), s.lse};
+}
+
+template <class S>
+struct head_run {
+  guarded<S> z, gradient;
+  std::vector<row_statistics> statistics;
+};
+
+template <class S>
+head_run<S> run(int threads, logit_transform t, const guarded<S>& raw,
+                const std::vector<std::int32_t>& targets, const std::vector<row_range>& chunks) {
+  head_run<S> r{raw, raw, std::vector<row_statistics>(targets.size(), {-1, -2, -3})};
+  device<S> on(threads);
+  for (row_range own : chunks) {
+    const auto count = std::size_t(own.rows()), first = std::size_t(own.first);
+    const auto mine = std::span(targets).subspan(first, count);
+    const auto statistics = std::span(r.statistics).subspan(first, count);
+    row_statistics_of(on, t, (*r.z).rows_in(own), mine, true, statistics);
+    std::vector<row_gradient> slopes;
+    for (const row_statistics& s : statistics) slopes.push_back(slopes_of(s));
+    for (position i = own.first; i < own.last; ++i)
+      std::copy((*r.z).row(i), (*r.z).row(i) + (*r.z).cols, (*r.gradient).row(i));
+    gradient_of_rows(on, t, (*r.gradient).rows_in(own), mine, statistics, slopes);
+  }
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("head: statistics, gradients and bits", S, float, double) {
+  for (const logit_transform t : transforms)
+    for (position v : {1, 3, 15, 16, 17, 50, 303}) {
+      const position rows = 9;
+      const guarded<S> raw(rows, v, 1, 6, 1);
+      std::vector<std::int32_t> targets;
+      for (position i = 0; i < rows; ++i) targets.push_back(std::int32_t(i * 7 % v));
+      const auto once = run<S>(1, t, raw, targets, {{0, rows}});
+      CHECK(once.z.intact());
+      CHECK(once.gradient.intact());
+      std::vector wide(std::size_t(rows), std::vector<double>(std::size_t(v), 0.));
+      for (position i = 0; i < rows; ++i)
+        for (position j = 0; j < v; ++j) wide[std::size_t(i)][std::size_t(j)] = raw(i, j);
+      for (position i = 0; i < rows; ++i) {
+        const auto right = naive(t, wide[std::size_t(i)].data(), v, targets[std::size_t(i)]);
+        const auto ours = once.statistics[std::size_t(i)];
+        const double room = sizeof(S) == 4 ? 2e-6 : 1e-13;
+        CHECK(std::abs(ours.lse - right.lse) < room * std::max(1., std::abs(right.lse)));
+        CHECK(std::abs(ours.target - right.target) < room * std::max(1., std::abs(right.target)));
+        CHECK(std::abs(ours.mean - right.mean) < room * std::max(1., std::abs(right.mean)));
+      }
+      CHECK(error_of(*once.z, [&](position i, position j) { return z_of(t, raw(i, j)); }) <
+            tight<S>);
+      CHECK(error_of(*once.gradient, [&](position i, position j) {
+              const auto right = naive(t, wide[std::size_t(i)].data(), v, targets[std::size_t(i)]);
+              const row_gradient g = slopes_of(right);
+              const double z = z_of(t, raw(i, j)), p = std::exp(z - right.lse);
+              const double hit = targets[std::size_t(i)] == j ? g.target : 0;
+              const double ratio = t.softcap == 0 ? 0 : z / t.softcap;
+              return (g.lse * p + hit + g.mean / double(v)) * t.scale * (1 - ratio * ratio);
+            }) < (sizeof(S) == 4 ? 1e-5 : 1e-13));
+      if (v < 20)
+        CHECK(error_of(*once.gradient, [&](position i, position j) {
+                auto& row = wide[std::size_t(i)];
+                return slope(row[std::size_t(j)], [&] {
+                  return loss_of(naive(t, row.data(), v, targets[std::size_t(i)]));
+                });
+              }) < (sizeof(S) == 4 ? 1e-5 : 2e-8));
+
+      const guarded<S> moved(rows, v, 1, 6., 1., 4);
+      std::vector<row_statistics> without(std::size_t(rows), row_statistics{});
+      guarded<S> z = raw;
+      device<S> on(1);
+      row_statistics_of(on, t, *z, targets, false, without);
+      CHECK(same_bits(z, once.z));
+      for (std::size_t i = 0; i < without.size(); ++i) {
+        CHECK(without[i].lse == once.statistics[i].lse);
+        CHECK(without[i].mean == 0);
+      }
+      const auto again = run<S>(2, t, moved, targets, {{7, 9}, {1, 7}, {0, 1}});
+      CHECK(same_bits(once.z, again.z));
+      CHECK(same_bits(once.gradient, again.gradient));
+      CHECK(std::memcmp(once.statistics.data(), again.statistics.data(),
+                        once.statistics.size() * sizeof(row_statistics)) == 0);
+    }
+}
+
+TEST_CASE_TEMPLATE("head: rows that do not count are not touched, and their gradient is 0", S,
+                   float, double) {
+  guarded<S> z(3, 17, 1, 6, 1);
+  for (position j = 0; j < 17; ++j) z(1, j) = std::numeric_limits<S>::quiet_NaN();
+  const guarded<S> before = z;
+  const std::vector<std::int32_t> targets{4, -1, 16};
+  std::vector<row_statistics> statistics(3, {-1, -2, -3});
+  const std::vector<row_gradient> slopes(3, {1, -1, std::numeric_limits<double>::quiet_NaN()});
+  device<S> on(2);
+  row_statistics_of(on, {2, 0}, *z, targets, false, statistics);
+  CHECK(std::memcmp((*z).row(1), (*before).row(1), 17 * sizeof(S)) == 0);
+  CHECK(statistics[1].lse == -1);
+  CHECK(statistics[0].lse > 0);
+  gradient_of_rows(on, {2, 0}, *z, targets, statistics, slopes);
+  for (position j = 0; j < 17; ++j) CHECK(z(1, j) == 0);
+}
+
+TEST_CASE_TEMPLATE("head: large logits", S, float, double) {
+  guarded<S> z(2, 20);
+  for (position j = 0; j < 20; ++j) z(0, j) = S(1e5 + j), z(1, j) = S(j == 3 ? -1e5 : -2e5);
+  const std::vector<std::int32_t> targets{19, 3};
+  std::vector<row_statistics> statistics(2);
+  const std::vector<row_gradient> slopes(2, {1, -1, 0});
+  device<S> on(1);
+  row_statistics_of(on, {}, *z, targets, false, statistics);
+  CHECK(statistics[0].lse - statistics[0].target == doctest::Approx(0.458675).epsilon(0.1));
+  CHECK(statistics[1].lse == -1e5);
+  gradient_of_rows(on, {}, *z, targets, statistics, slopes);
+  double total = 0;
+  for (position j = 0; j < 20; ++j) total += z(0, j);
+  CHECK(std::abs(total) < 1e-6);
+  for (position j = 0; j < 20; ++j) CHECK(z(1, j) == 0);
+}
+
+TEST_CASE("head: probabilities of a wide row sum to one in float") {
+  const position v = 50000;
+  guarded<float> z(1, v, 1, 4, 20);
+  const std::vector<std::int32_t> targets{7};
+  std::vector<row_statistics> statistics(1);
+  const std::vector<row_gradient> slopes{{1, 0, 0}};
+  device<float> on(1);
+  row_statistics_of(on, {}, *z, targets, false, statistics);
+  gradient_of_rows(on, {}, *z, targets, statistics, slopes);
+  double total = 0;
+  for (position j = 0; j < v; ++j) total += double(z(0, j));
+  CHECK(std::abs(total - 1) < 1e-6);
+}

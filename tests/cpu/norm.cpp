@@ -1,0 +1,157 @@
+#include <streambp/cpu/norm.hpp>
+
+#include <doctest/doctest.h>
+
+#include "guarded.hpp"
+
+using namespace streambp;
+using namespace streambp::cpu;
+
+namespace {
+
+constexpr position rows = 30;
+const std::vector<position> edges{0, 5, 12, 13, rows};
+
+// Everything that a norm writes, computed in the given chunks.
+template <class S>
+struct norm_run {
+  guarded<S> y, statistics, dx, dgain, dbias;
+};
+
+template <class S>
+norm_run<S> run(bool layer, int threads, const std::vector<std::size_t>& chunks,
+                const guarded<S>& x, const guarded<S>& dy, view<const S> gain, view<const S> bias,
+                double offset, position skew = 1) {
+  const position d = (*x).cols;
+  norm_run<S> r{{rows, d, skew},
+                {rows, layer ? 2 : 1, skew},
+                {rows, d, 5, 1., 0., skew},
+                {1, d, 6, 1., 0., skew},
+                {1, d, 7, 1., 0., skew}};
+  device<S> on(threads);
+  for (std::size_t c = chunks.size() - 1; c-- > 0;) {
+    const row_range own{edges[chunks[c]], edges[chunks[c + 1]]};
+    const auto grains = std::span(edges).subspan(chunks[c], chunks[c + 1] - chunks[c] + 1);
+    const auto in = [&](const guarded<S>& m) { return (*m).rows_in(own); };
+    const view<S> none, dgain = gain.data ? *r.dgain : none, dbias = bias.data ? *r.dbias : none;
+    if (layer) {
+      layer_norm_forward(on, in(x), gain, bias, 1e-3, in(r.y), in(r.statistics), offset);
+      layer_norm_backward(on, in(x), gain, in(r.statistics), in(dy), in(r.dx), dgain, dbias, grains,
+                          offset);
+    } else {
+      rms_norm_forward(on, in(x), gain, 1e-3, in(r.y), in(r.statistics), offset);
+      rms_norm_backward(on, in(x), gain, in(r.statistics), in(dy), in(r.dx), dgain, grains, offset);
+    }
+  }
+  return r;
+}
+
+// y of one row in long double.
+template <class S>
+std::vector<double> naive(bool layer, const S* x, const S* gain, const S* bias, position d,
+                          double offset) {
+  long double mean = 0, square = 0;
+  if (layer)
+    for (position j = 0; j < d; ++j) mean += x[j] / (long double)(d);
+  for (position j = 0; j < d; ++j) square += (x[j] - mean) * (x[j] - mean) / (long double)(d);
+  std::vector<double> y(static_cast<std::size_t>(d));
+  for (position j = 0; j < d; ++j)
+    y[std::size_t(j)] =
+        double((x[j] - mean) / std::sqrt(square + 1e-3L) * (gain ? offset + gain[j] : 1) +
+               (bias ? bias[j] : 0));
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("norms: values, and bits in any chunks, places and threads", S, float, double) {
+  for (bool layer : {false, true})
+    for (position d : widths)
+      for (bool with_gain : {true, false}) {
+        const double offset = with_gain && d == 50 ? 1 : 0;
+        const guarded<S> x(rows, d, 1, 1, 0.3), dy(rows, d, 2, 1, 0), gain(1, d, 3, 0.5, 1),
+            bias(1, d, 4, 1, 0);
+        const guarded<S> x5(rows, d, 1, 1, 0.3, 5), dy5(rows, d, 2, 1, 0, 4);
+        const view<const S> g = with_gain ? *gain : view<S>(), b = with_gain ? *bias : view<S>();
+        const auto once = run<S>(layer, 1, {0, 4}, x, dy, g, b, offset);
+        CHECK(error_of(*once.y, [&](position i, position j) {
+                return naive(layer, (*x).row(i), g.data, layer ? b.data : nullptr, d,
+                             offset)[std::size_t(j)];
+              }) < 4 * tight<S>);
+        for (int threads : {1, 2}) {
+          const auto again = run<S>(layer, threads, {0, 1, 3, 4}, x5, dy5, g, b, offset, 2);
+          CHECK(same_bits(once.y, again.y));
+          CHECK(same_bits(once.statistics, again.statistics));
+          CHECK(same_bits(once.dx, again.dx));
+          CHECK(same_bits(once.dgain, again.dgain));
+          CHECK(same_bits(once.dbias, again.dbias));
+          CHECK(again.y.intact());
+          CHECK(again.statistics.intact());
+          CHECK(again.dx.intact());
+          CHECK(again.dgain.intact());
+        }
+      }
+}
+
+TEST_CASE("norms: gradients are the slopes, added") {
+  for (bool layer : {false, true})
+    for (position d : {3, 17, 50}) {
+      guarded<double> x(rows, d, 1, 1, 0.3), dy(rows, d, 2, 1, 0), gain(1, d, 3, 0.5, 1),
+          bias(1, d, 4, 1, 0);
+      const auto r = run<double>(layer, 1, {0, 4}, x, dy, *gain, *bias, 0.25);
+      const guarded<double> dx_before(rows, d, 5, 1., 0.), dgain_before(1, d, 6, 1., 0.),
+          dbias_before(1, d, 7, 1., 0.);
+      const auto loss_of_row = [&](position i) {
+        double loss = 0;
+        const auto y =
+            naive(layer, (*x).row(i), (*gain).data, layer ? (*bias).data : nullptr, d, 0.25);
+        for (position j = 0; j < d; ++j) loss += dy(i, j) * y[std::size_t(j)];
+        return loss;
+      };
+      const auto loss = [&] {
+        double total = 0;
+        for (position i = 0; i < rows; ++i) total += loss_of_row(i);
+        return total;
+      };
+      CHECK(error_of(*r.dx, [&](position i, position j) {
+              return dx_before(i, j) + slope(x(i, j), [&] { return loss_of_row(i); });
+            }) < 1e-8);
+      CHECK(error_of(*r.dgain, [&](position, position j) {
+              return dgain_before(0, j) + slope(gain(0, j), loss);
+            }) < 1e-8);
+      if (layer)
+        CHECK(error_of(*r.dbias, [&](position, position j) {
+                return dbias_before(0, j) + slope(bias(0, j), loss);
+              }) < 1e-8);
+    }
+}
+
+TEST_CASE("norms: float gradients agree with double ones") {
+  for (bool layer : {false, true})
+    for (position d : widths) {
+      const guarded<double> x(rows, d, 1, 1, 0.3), dy(rows, d, 2, 1, 0), gain(1, d, 3, 0.5, 1),
+          bias(1, d, 4, 1, 0);
+      const guarded<float> fx(rows, d, 1, 1, 0.3), fdy(rows, d, 2, 1, 0), fgain(1, d, 3, 0.5, 1),
+          fbias(1, d, 4, 1, 0);
+      const auto right = run<double>(layer, 1, {0, 4}, x, dy, *gain, *bias, 0);
+      const auto ours = run<float>(layer, 1, {0, 4}, fx, fdy, *fgain, *fbias, 0);
+      const auto at = [](const guarded<double>& m) {
+        return [&](position i, position j) { return m(i, j); };
+      };
+      CHECK(error_of(*ours.dx, at(right.dx)) < 1e-5);
+      CHECK(error_of(*ours.dgain, at(right.dgain)) < 1e-5);
+      CHECK(error_of(*ours.dbias, at(right.dbias)) < 1e-5);
+    }
+}
+
+TEST_CASE("norms: dx may be dy") {
+  guarded<double> x(rows, 17, 1, 1, 0), dy(rows, 17, 2, 1, 0), gain(1, 17, 3, 0.5, 1), y(rows, 17),
+      r(rows, 1);
+  device<double> on(1);
+  rms_norm_forward(on, *x, *gain, 1e-3, *y, *r);
+  guarded<double> apart = dy, dgain(1, 17, 4, 1, 0), dgain_apart = dgain;
+  rms_norm_backward(on, *x, *gain, *r, *dy, *apart, *dgain_apart, edges);
+  rms_norm_backward(on, *x, *gain, *r, *dy, *dy, *dgain, edges);
+  CHECK(same_bits(apart, dy));
+  CHECK(same_bits(dgain_apart, dgain));
+}
