@@ -418,7 +418,7 @@ TEST_CASE_TEMPLATE("rows may lie any stride apart", S, float, double) {
                   o = spread(p.o), lse = spread(p.lse), dq = spread(p.dq), dk = spread(p.dk),
                   dv = spread(p.dv);
     lent_device<S> lent(2);
-    matrix<S> workspace(2, attention_workspace<S>(c.shape) + 5, nan);
+    matrix<S> workspace(2, attention_workspace(c.shape) + 5, nan);
     const piece_list pieces(several, {0, several.tokens()}, c.prefix);
     const S* const sink = c.sinks ? p.sinks.data.data() : nullptr;
     attention_forward(lent.on, c.shape, pieces, q, k, v, sink, o, lse, workspace);

@@ -109,7 +109,7 @@ const shape shapes[] = {{1, 1, 1},    {7, 3, 5},     {8, 64, 17},  {9, 257, 48},
 TEST_CASE_TEMPLATE("products agree with loops and write nothing else", S, float, double) {
   for (int threads : {1, 2})
     for (const shape s : shapes)
-      for (const cpu::write how : {cpu::write::assign, cpu::write::add}) {
+      for (const streambp::write how : {streambp::write::assign, streambp::write::add}) {
         CAPTURE(threads);
         CAPTURE(s.rows);
         CAPTURE(s.in);
@@ -118,7 +118,7 @@ TEST_CASE_TEMPLATE("products agree with loops and write nothing else", S, float,
         matrix<S> x(s.rows, s.in, 1), w(s.out, s.in, 2), dy(s.rows, s.out, 3);
         matrix<S> y(s.rows, s.out, 4), dx(s.rows, s.in, 5), dw(s.out, s.in, 6);
         matrix<S> y0 = y, dx0 = dx, dw0 = dw;
-        if (how == cpu::write::assign) {
+        if (how == streambp::write::assign) {
           y.fill(poison<S>), dx.fill(poison<S>);
           y0.fill(0), dx0.fill(0);
         }
@@ -145,11 +145,11 @@ TEST_CASE_TEMPLATE("products agree with loops and write nothing else", S, float,
 TEST_CASE_TEMPLATE("a sum over nothing is zero when assigned, and adds nothing", S, float, double) {
   machine<S> m(1);
   matrix<S> x(9, 0, 1), w(5, 0, 2), y(9, 5, 3), y0 = y;
-  cpu::project(m.on, x.all(), w.all(), y.all(), cpu::write::add);
+  cpu::project(m.on, x.all(), w.all(), y.all(), streambp::write::add);
   CHECK(same_bits<S>(y, y0));
   y.fill(poison<S>);
   y0.fill(0);
-  cpu::project(m.on, x.all(), w.all(), y.all(), cpu::write::assign);
+  cpu::project(m.on, x.all(), w.all(), y.all(), streambp::write::assign);
   CHECK(same_bits<S>(y, y0));
 }
 
@@ -161,7 +161,7 @@ TEST_CASE_TEMPLATE("a row's bits do not depend on other rows, its place, strides
     matrix<S> x(rows, in, 1), dy(rows, out, 2), w(out, in, 3);
     matrix<S> y(rows, out, 4), dx(rows, in, 5), before = y;
     machine<S> one(1);
-    cpu::project(one.on, x.all(), w.all(), y.all(), cpu::write::add);
+    cpu::project(one.on, x.all(), w.all(), y.all(), streambp::write::add);
     cpu::project_back(one.on, dy.all(), w.all(), dx.all());
     for (int threads : {1, 2, 3})
       for (const position first : {0, 1, 8, 13, 40})
@@ -178,7 +178,7 @@ TEST_CASE_TEMPLATE("a row's bits do not depend on other rows, its place, strides
           cpu::kernel::assign<S>(x.all().rows_in(some), part_x);
           cpu::kernel::assign<S>(dy.all().rows_in(some), part_dy);
           cpu::kernel::assign<S>(before.all().rows_in(some), part_y);
-          cpu::project(m.on, part_x.all(), w.all(), part_y.all(), cpu::write::add);
+          cpu::project(m.on, part_x.all(), w.all(), part_y.all(), streambp::write::add);
           cpu::project_back(m.on, part_dy.all(), w.all(), part_dx.all());
           REQUIRE(same_bits<S>(part_y, y.all().rows_in(some)));
           REQUIRE(same_bits<S>(part_dx, dx.all().rows_in(some)));
@@ -236,9 +236,9 @@ TEST_CASE_TEMPLATE("products may be cut at panels of columns", S, float, double)
   S* const packing = m.on.packing(0);
   matrix<S> x(16, depth, 1), xt(depth, 16, 2), wt(cols, depth, 3), w(depth, cols, 4);
   matrix<S> nt(16, cols, 0), nn(16, cols, 0), tn(16, cols, 0), part(16, cols, 0);
-  cpu::times_transposed(packing, x.all(), wt.all(), nt.all(), cpu::write::assign);
-  cpu::times(packing, x.all(), w.all(), nn.all(), cpu::write::assign);
-  cpu::transposed_times(packing, xt.all(), w.all(), tn.all(), cpu::write::assign);
+  cpu::times_transposed(packing, x.all(), wt.all(), nt.all(), streambp::write::assign);
+  cpu::times(packing, x.all(), w.all(), nn.all(), streambp::write::assign);
+  cpu::transposed_times(packing, xt.all(), w.all(), tn.all(), streambp::write::assign);
   for (const position panels : {1, 2, 3, 7, 20}) {
     const auto by_pieces = [&](auto product) {
       part.fill(poison<S>);
@@ -247,15 +247,16 @@ TEST_CASE_TEMPLATE("products may be cut at panels of columns", S, float, double)
     };
     const auto of = [](view<S> v, row_range j) { return v.middle_cols(j.first, j.rows()); };
     by_pieces([&](row_range j) {
-      cpu::times_transposed(packing, x.all(), wt.all().rows_in(j), of(part, j), cpu::write::assign);
+      cpu::times_transposed(packing, x.all(), wt.all().rows_in(j), of(part, j),
+                            streambp::write::assign);
     });
     CHECK(same_bits<S>(part, nt));
     by_pieces([&](row_range j) {
-      cpu::times(packing, x.all(), of(w, j), of(part, j), cpu::write::assign);
+      cpu::times(packing, x.all(), of(w, j), of(part, j), streambp::write::assign);
     });
     CHECK(same_bits<S>(part, nn));
     by_pieces([&](row_range j) {
-      cpu::transposed_times(packing, xt.all(), of(w, j), of(part, j), cpu::write::assign);
+      cpu::transposed_times(packing, xt.all(), of(w, j), of(part, j), streambp::write::assign);
     });
     CHECK(same_bits<S>(part, tn));
   }

@@ -5,25 +5,40 @@
 #include <span>
 #include <type_traits>
 
-#include "rows.hpp"
+#include "elementwise.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
 // The gain in use is offset + gain, and 1 where there is none.
 template <class S>
-struct norm_gain {
+struct given_gain {
   const S* data;
   S offset;
   template <class Count>
   lanes<S> at(position j, Count n) const {
-    return data ? load(data + j, n) + offset : lanes<S>(1);
+    return load(data + j, n) + offset;
   }
 };
 
 template <class S>
-[[gnu::noinline, gnu::flatten]] S rms_norm_row(const S* x, norm_gain<S> gain, position d, S epsilon,
-                                               S* y) {
+struct unit_gain {
+  template <class Count>
+  lanes<S> at(position, Count) const {
+    return 1;
+  }
+};
+
+template <class S, class F>
+void with_gain(view<const S> gain, double offset, const F& f) {
+  if (gain.data)
+    f(given_gain<S>{gain.data, S(offset)});
+  else
+    f(unit_gain<S>{});
+}
+
+template <class S, class Gain>
+[[gnu::noinline, gnu::flatten]] S rms_norm_row(const S* x, Gain gain, position d, S epsilon, S* y) {
   lanes<S> squares = 0;
   along<S>(d, [&](position j, auto n) {
     const lanes<S> xj = load(x + j, n);
@@ -34,9 +49,9 @@ template <class S>
   return r;
 }
 
-template <class S>
-[[gnu::noinline, gnu::flatten]] void rms_norm_row_backward(const S* x, norm_gain<S> gain, S r,
-                                                           const S* dy, position d, S* dx) {
+template <class S, class Gain>
+[[gnu::noinline, gnu::flatten]] void rms_norm_row_backward(const S* x, Gain gain, S r, const S* dy,
+                                                           position d, S* dx) {
   lanes<S> dot = 0;
   along<S>(d, [&](position j, auto n) {
     dot = fma(load(dy + j, n) * gain.at(j, n), load(x + j, n), dot);
@@ -55,9 +70,10 @@ void rms_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
                       std::type_identity_t<view<const S>> gain, double epsilon, view<S> y,
                       std::type_identity_t<view<S>> inverse, double gain_offset = 0) {
   if (on.counts_only()) return;
-  const norm_gain<S> g{gain.data, S(gain_offset)};
-  for_rows(on, x.rows, x.cols, [&](position i) {
-    inverse(i, 0) = rms_norm_row(x.row(i), g, x.cols, S(epsilon), y.row(i));
+  with_gain<S>(gain, gain_offset, [&](auto g) {
+    for_rows(on, x.rows, x.cols, [&](position i) {
+      inverse(i, 0) = rms_norm_row(x.row(i), g, x.cols, S(epsilon), y.row(i));
+    });
   });
 }
 
@@ -75,9 +91,10 @@ void rms_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
     add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {
       return load(dy.row(i) + j, n) * (load(x.row(i) + j, n) * inverse(i, 0));
     });
-  const norm_gain<S> g{gain.data, S(gain_offset)};
-  for_rows(on, x.rows, x.cols, [&](position i) {
-    rms_norm_row_backward(x.row(i), g, inverse(i, 0), dy.row(i), x.cols, dx.row(i));
+  with_gain<S>(gain, gain_offset, [&](auto g) {
+    for_rows(on, x.rows, x.cols, [&](position i) {
+      rms_norm_row_backward(x.row(i), g, inverse(i, 0), dy.row(i), x.cols, dx.row(i));
+    });
   });
 }
 
@@ -86,10 +103,9 @@ struct row_moments {
   S mean, r;
 };
 
-template <class S>
-[[gnu::noinline, gnu::flatten]] row_moments<S> layer_norm_row(const S* x, norm_gain<S> gain,
-                                                              const S* bias, position d, S epsilon,
-                                                              S* y) {
+template <class S, class Gain>
+[[gnu::noinline, gnu::flatten]] row_moments<S> layer_norm_row(const S* x, Gain gain, const S* bias,
+                                                              position d, S epsilon, S* y) {
   lanes<S> total = 0, squares = 0;
   along<S>(d, [&](position j, auto n) { total = total + load(x + j, n); });
   const S mean = sum(total) / S(d);
@@ -98,15 +114,14 @@ template <class S>
     squares = fma(c, c, squares);
   });
   const S r = 1 / std::sqrt(sum(squares) / S(d) + epsilon);
-  along<S>(d, [&](position j, auto n) {
-    const lanes<S> b = bias ? load(bias + j, n) : lanes<S>(0);
-    store(y + j, n, fma((load(x + j, n) - mean) * r, gain.at(j, n), b));
-  });
+  along<S>(
+      d, [&](position j, auto n) { store(y + j, n, (load(x + j, n) - mean) * r * gain.at(j, n)); });
+  if (bias) sum_row(y, bias, d, y);
   return {mean, r};
 }
 
-template <class S>
-[[gnu::noinline, gnu::flatten]] void layer_norm_row_backward(const S* x, norm_gain<S> gain,
+template <class S, class Gain>
+[[gnu::noinline, gnu::flatten]] void layer_norm_row_backward(const S* x, Gain gain,
                                                              row_moments<S> row, const S* dy,
                                                              position d, S* dx) {
   const auto [mean, r] = row;
@@ -132,11 +147,12 @@ void layer_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
                         std::type_identity_t<view<const S>> bias, double epsilon, view<S> y,
                         std::type_identity_t<view<S>> statistics, double gain_offset = 0) {
   if (on.counts_only()) return;
-  const norm_gain<S> g{gain.data, S(gain_offset)};
-  for_rows(on, x.rows, x.cols, [&](position i) {
-    const auto row = layer_norm_row(x.row(i), g, bias.data, x.cols, S(epsilon), y.row(i));
-    statistics(i, 0) = row.mean;
-    statistics(i, 1) = row.r;
+  with_gain<S>(gain, gain_offset, [&](auto g) {
+    for_rows(on, x.rows, x.cols, [&](position i) {
+      const auto row = layer_norm_row(x.row(i), g, bias.data, x.cols, S(epsilon), y.row(i));
+      statistics(i, 0) = row.mean;
+      statistics(i, 1) = row.r;
+    });
   });
 }
 
@@ -158,10 +174,11 @@ void layer_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
   if (dbias.data)
     add_row_sums(on, grains, x.cols, dbias.data,
                  [&](position i, position j, auto n) { return load(dy.row(i) + j, n); });
-  const norm_gain<S> g{gain.data, S(gain_offset)};
-  for_rows(on, x.rows, x.cols, [&](position i) {
-    layer_norm_row_backward(x.row(i), g, {statistics(i, 0), statistics(i, 1)}, dy.row(i), x.cols,
-                            dx.row(i));
+  with_gain<S>(gain, gain_offset, [&](auto g) {
+    for_rows(on, x.rows, x.cols, [&](position i) {
+      layer_norm_row_backward(x.row(i), g, {statistics(i, 0), statistics(i, 1)}, dy.row(i), x.cols,
+                              dx.row(i));
+    });
   });
 }
 

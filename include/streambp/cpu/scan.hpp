@@ -9,18 +9,12 @@
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
-// Without a state before, that is 0.
-template <class S, class Count>
-lanes<S> state_at(const S* before, position j, Count n) {
-  return before ? load(before + j, n) : lanes<S>(0);
-}
-
 template <class S>
 [[gnu::noinline, gnu::flatten]] void scan_row(const S* f, const S* c, const S* before, position d,
                                               S* h) {
   along<S>(d, [&](position j, auto n) {
     const lanes<S> fj = load(f + j, n);
-    store(h + j, n, fma(fj, state_at(before, j, n), (1 - fj) * load(c + j, n)));
+    store(h + j, n, fma(fj, load(before + j, n), (1 - fj) * load(c + j, n)));
   });
 }
 
@@ -34,7 +28,7 @@ template <class S>
   along<S>(d, [&](position j, auto n) {
     const lanes<S> fj = load(f + j, n);
     const lanes<S> g = load(dh + j, n) + load<S>(passed + j, n);
-    const lanes<S> across = state_at(before, j, n) - load(c + j, n);
+    const lanes<S> across = load(before + j, n) - load(c + j, n);
     store(passed + j, n, fj * g);
     store(df + j, n, g * across);
     store(dc + j, n, g * (1 - fj));
@@ -52,8 +46,9 @@ void scan_forward(device<S>& on, const piece_list& pieces, std::type_identity_t<
                   std::type_identity_t<view<S>> state_out) {
   if (on.counts_only()) return;
   for_column_ranges(on, h.cols, [&](position j, position count) {
+    const S zeros[column_range<S>] = {};
     for (const piece p : pieces) {
-      const S* before = p.start > 0 ? state_in.data + j : initial.data ? initial.data + j : nullptr;
+      const S* before = p.start > 0 ? state_in.data + j : initial.data ? initial.data + j : zeros;
       for (position row = p.row; row < p.last(); ++row) {
         scan_row(f.row(row) + j, c.row(row) + j, before, count, h.row(row) + j);
         before = h.row(row) + j;
@@ -80,6 +75,7 @@ void scan_backward(device<S>& on, const piece_list& pieces, std::type_identity_t
   const packed& samples = pieces.samples();
   const row_range chunk = pieces.rows();
   for_column_ranges(on, f.cols, [&](position j, position count) {
+    const S zeros[column_range<S>] = {};
     S passed[column_range<S>] = {};
     if (chunk.rows() > 0 && samples.segment(samples.segment_at(chunk.last - 1)).last > chunk.last)
       std::copy_n(dstate_out.data + j, count, passed);
@@ -88,9 +84,11 @@ void scan_backward(device<S>& on, const piece_list& pieces, std::type_identity_t
       const position first = std::max(start, chunk.first);
       for (position row = end; row-- > first;) {
         const position i = row - chunk.first;
-        const S* before = row == start ? initial.data : i == 0 ? state_in.data : h.row(i - 1);
-        scan_row_backward(f.row(i) + j, c.row(i) + j, before ? before + j : nullptr, dh.row(i) + j,
-                          count, passed, df.row(i) + j, dc.row(i) + j);
+        const S* before = row != start   ? (i == 0 ? state_in.data : h.row(i - 1)) + j
+                          : initial.data ? initial.data + j
+                                         : zeros;
+        scan_row_backward(f.row(i) + j, c.row(i) + j, before, dh.row(i) + j, count, passed,
+                          df.row(i) + j, dc.row(i) + j);
       }
       if (first == start) {
         if (dinitial.data) sum_row(dinitial.data + j, passed, count, dinitial.data + j);

@@ -32,7 +32,8 @@ void basic_engine<Device, Model, Loss>::visit_head(row_range rows, view<scalar> 
       position(std::lower_bound(plan_.head_grains.begin(), plan_.head_grains.end(), rows.first) -
                plan_.head_grains.begin());
   double* const values = storage_.grain_values.data + first_grain;
-  for (std::size_t g = 0; g + 1 < at.grains.size(); ++g) values[g] = 0;
+  if constexpr (!traits::couples)  // a coupled loss has one value, set when its sums were complete
+    for (std::size_t g = 0; g + 1 < at.grains.size(); ++g) values[g] = 0;
 
   if constexpr (traits::sees_rows) {
     for (std::size_t g = at.grains.size() - 1; g-- > 0;) {
