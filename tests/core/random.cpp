@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -40,6 +41,21 @@ TEST_CASE("one flipped input bit flips half of the output's") {
       CHECK(count < 52);
     }
     CHECK(std::abs(flipped / 63 - 32) < 2.5);
+  }
+}
+
+TEST_CASE("each output bit flips half of the time, for each input bit") {
+  const int samples = 4000;
+  for (int bit = 0; bit < 64; ++bit) {
+    std::vector<int> flips(64, 0);
+    for (int k = 0; k < samples; ++k) {
+      const std::uint64_t x = std::uint64_t(k);
+      const std::uint64_t change = mixed(x) ^ mixed(x ^ std::uint64_t(1) << bit);
+      for (int out = 0; out < 64; ++out) flips[std::size_t(out)] += int(change >> out & 1);
+    }
+    double worst = 0;
+    for (int count : flips) worst = std::max(worst, std::abs(double(count) / samples - 0.5));
+    CHECK(worst < 0.05);
   }
 }
 
