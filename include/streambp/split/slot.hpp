@@ -78,7 +78,7 @@ template <class Slots>
 struct slot_count;
 template <class... Slot>
 struct slot_count<std::tuple<Slot...>> {
-  static constexpr int of(slot_kind kind) { return (0 + ... + int(Slot::kind == kind)); }
+  static constexpr int of([[maybe_unused]] slot_kind kind) { return (0 + ... + int(Slot::kind == kind)); }
   template <class Tag>
   static constexpr int index() {
     int found = -1, i = 0;

@@ -1,0 +1,98 @@
+#include <streambp/core/arena.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+using namespace streambp;
+
+namespace {
+
+// The same layout, on nothing or on a block.
+void lay_out(arena& from) {
+  from.take<float>(3, 5);
+  const std::size_t mark = from.used();
+  from.take<double>(7, 9);
+  from.rewind(mark);
+  from.take<char>(1, 1);
+  from.advance(mark + 640);
+  from.take<std::int32_t>(0, 4);
+  from.take<std::int32_t>(2, 8);
+}
+
+bool aligned(const void* p, std::size_t to) {
+  return reinterpret_cast<std::uintptr_t>(p) % to == 0;
+}
+
+}  // namespace
+
+TEST_CASE("arena: every region takes whole lines of 64 bytes") {
+  arena nothing;
+  nothing.take<float>(3, 5);
+  CHECK(nothing.used() == 64);
+  nothing.take<double>(8, 1);
+  CHECK(nothing.used() == 128);
+  nothing.take<double>(9, 1);
+  CHECK(nothing.used() == 256);
+  nothing.take<double>(0, 100);
+  CHECK(nothing.used() == 256);
+}
+
+TEST_CASE("arena: regions after a rewind share addresses, and the high-water mark stays") {
+  alignas(64) std::byte block[1024];
+  arena from(block, sizeof block);
+  from.take<std::byte>(1, 64);
+  const std::size_t mark = from.used();
+  const auto first = from.take<std::byte>(1, 512);
+  from.rewind(mark);
+  const auto second = from.take<std::byte>(1, 64);
+  CHECK(first.data == second.data);
+  CHECK(from.used() == 128);
+  CHECK(from.high() == 576);
+  from.advance(640);
+  CHECK(from.take<std::byte>(1, 1).data == block + 640);
+  CHECK(from.high() == 704);
+}
+
+TEST_CASE("arena: the bytes counted on nothing are the bytes taken") {
+  arena nothing;
+  lay_out(nothing);
+  const mapped_block block(nothing.high());
+  arena from(block.data(), block.size());
+  lay_out(from);
+  CHECK(from.high() == nothing.high());
+  CHECK(from.used() == nothing.used());
+  arena tight(block.data(), nothing.high() - 1);
+  CHECK_THROWS_AS(lay_out(tight), std::bad_alloc);
+}
+
+TEST_CASE("arena: views have the shape asked for, on nothing no data") {
+  arena nothing;
+  const auto none = nothing.take<float>(3, 5);
+  CHECK(none.data == nullptr);
+  CHECK(none.rows == 3);
+  CHECK(none.cols == 5);
+  CHECK(none.stride == 5);
+}
+
+TEST_CASE("mapped_block: aligned, all of it usable, moved and not copied") {
+  static_assert(!std::is_copy_constructible_v<mapped_block>);
+  for (const std::size_t bytes : {std::size_t(1), std::size_t(4097), std::size_t(5) << 20}) {
+    mapped_block block(bytes);
+    CHECK(block.size() == bytes);
+    CHECK(aligned(block.data(), 64));
+    std::memset(block.data(), 0x5a, bytes);
+    std::byte* const at = block.data();
+    mapped_block other = std::move(block);
+    CHECK(other.data() == at);
+    CHECK(other.data()[bytes - 1] == std::byte(0x5a));
+    mapped_block third;
+    third = std::move(other);
+    CHECK(third.data() == at);
+    CHECK(third.size() == bytes);
+  }
+  CHECK(mapped_block(0).data() == nullptr);
+  CHECK_THROWS_AS(mapped_block(std::size_t(1) << 60), std::bad_alloc);
+}
