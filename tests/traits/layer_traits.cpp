@@ -9,15 +9,9 @@ using namespace streambp;
 
 namespace {
 
-struct w_tag {
-  static constexpr const char* name = "w";
-};
-struct h_tag {
-  static constexpr const char* name = "h";
-};
-struct k_tag {
-  static constexpr const char* name = "k";
-};
+struct w_tag {};
+struct h_tag {};
+struct k_tag {};
 
 // Says nothing about itself.
 struct silent {

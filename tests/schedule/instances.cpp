@@ -1,0 +1,169 @@
+#include <streambp/schedule/instances.hpp>
+
+#include <doctest/doctest.h>
+
+#include <streambp/layers/activation.hpp>
+#include <streambp/layers/attention.hpp>
+#include <streambp/layers/embedding.hpp>
+#include <streambp/layers/gated_mlp.hpp>
+#include <streambp/layers/gated_recurrence.hpp>
+#include <streambp/layers/linear.hpp>
+#include <streambp/layers/norm.hpp>
+
+using namespace streambp;
+
+namespace {
+
+template <class Model>
+instance_list<Model> list_of(const Model& model, position features = 0) {
+  return {model, features};
+}
+template <class Model>
+std::vector<std::string> names_of(const Model& model, position features = 0) {
+  std::vector<std::string> names;
+  for (const auto& e : list_of(model, features).table.entries) names.push_back(e.name);
+  return names;
+}
+template <class Model>
+std::string complaint(const Model& model, position features = 0) {
+  try {
+    list_of(model, features);
+  } catch (const shape_error& e) {
+    return e.what();
+  }
+  return "";
+}
+template <class List>
+std::vector<bool> cuts_of(const List& list) {
+  std::vector<bool> cuts;
+  for (const auto& s : list.sections) cuts.push_back(s.forced_cut);
+  return cuts;
+}
+
+const auto attend = residual(rms_norm(8) | causal_attention({.features = 8, .heads = 2}));
+const auto attend_all =
+    residual(rms_norm(8) | bidirectional_attention({.features = 8, .heads = 2}));
+const auto recur = residual(rms_norm(8) | gated_recurrence(8, 4));
+const auto mlp = residual(rms_norm(8) | swiglu(8, 12));
+
+}  // namespace
+
+TEST_CASE(
+    "instances: names tell the place, repetitions are numbered, options that are off have none") {
+  CHECK(names_of(embedding(19, 8) | repeat(2, attend | mlp) | rms_norm(8) | linear(8, 19)) ==
+        std::vector<std::string>{
+            "embedding.table",          "blocks.0.rms_norm.gain", "blocks.0.attention.wq",
+            "blocks.0.attention.wk",    "blocks.0.attention.wv",  "blocks.0.attention.wo",
+            "blocks.0.rms_norm_2.gain", "blocks.0.mlp.gate",      "blocks.0.mlp.up",
+            "blocks.0.mlp.down",        "blocks.1.rms_norm.gain", "blocks.1.attention.wq",
+            "blocks.1.attention.wk",    "blocks.1.attention.wv",  "blocks.1.attention.wo",
+            "blocks.1.rms_norm_2.gain", "blocks.1.mlp.gate",      "blocks.1.mlp.up",
+            "blocks.1.mlp.down",        "rms_norm.gain",          "linear.weight"});
+}
+
+TEST_CASE("instances: layers of one name in a row are told apart") {
+  CHECK(names_of(linear(8, 8) | linear(8, 8, true) | repeat(1, attend) | repeat(1, recur), 8) ==
+        std::vector<std::string>{
+            "linear.weight", "linear_2.weight", "linear_2.bias", "blocks.0.rms_norm.gain",
+            "blocks.0.attention.wq", "blocks.0.attention.wk", "blocks.0.attention.wv",
+            "blocks.0.attention.wo", "blocks_2.0.rms_norm.gain", "blocks_2.0.recurrence.wf",
+            "blocks_2.0.recurrence.bf", "blocks_2.0.recurrence.wc", "blocks_2.0.recurrence.bc",
+            "blocks_2.0.recurrence.wo"});
+}
+
+TEST_CASE("instances: offsets follow one another, frozen ones have no gradient") {
+  const auto list = list_of(embedding(19, 8) | frozen(attend) | recur | linear(8, 5), 0);
+  const auto& table = list.table;
+  position parameters = 0, gradients = 0;
+  for (const auto& e : table.entries) {
+    CHECK(e.offset == parameters);
+    parameters += e.size();
+    const bool frozen = e.name == "rms_norm.gain" || e.name.starts_with("attention.");
+    CHECK(e.gradient == (frozen ? -1 : gradients));
+    if (!frozen) gradients += e.size();
+  }
+  CHECK(table.parameters == parameters);
+  CHECK(table.gradients == gradients);
+  CHECK(table["embedding.table"].rows == 19);
+  CHECK(table["attention.wq"].cols == 8);
+  CHECK(table["rms_norm.gain"].initial.mean == 1);
+}
+
+TEST_CASE("instances: a repeated block is one type, its instances are numbered") {
+  const auto list = list_of(embedding(19, 8) | repeat(3, attend | mlp) | linear(8, 19));
+  REQUIRE(list.count() == 7);
+  for (std::size_t i = 1; i < 7; ++i) {
+    const auto& s = list.sections[i];
+    CHECK(s.type == 1 + int(i - 1) % 2);
+    CHECK(s.repetition == position(i - 1) / 2);
+    CHECK(s.ordinal == position(i - 1) / 2);
+    CHECK(s.element == 1);
+    CHECK(s.in() == 8);
+    CHECK(s.out == 8);
+    CHECK(s.holds_state == (i % 2 == 1));
+  }
+  CHECK(list.head.in() == 8);
+  CHECK(list.head.out == 19);
+  CHECK(list.trunk_width() == 8);
+  CHECK(list.widest() == 8);
+  CHECK(list.takes_tokens());
+  CHECK(cuts_of(list) == std::vector<bool>(7, false));
+}
+
+TEST_CASE(
+    "instances: a read that sees all begins a stage, and shares its other half's parameters") {
+  const auto list = list_of(attend_all | repeat(2, recur | attend_all) | linear(8, 5), 8);
+  CHECK(cuts_of(list) == std::vector<bool>{false, true, false, false, true, false, false, true});
+  for (const std::size_t read : {1, 4, 7}) {
+    CHECK(list.sections[read].part == half::read);
+    CHECK(list.sections[read - 1].part == half::remember);
+    CHECK(list.sections[read].parameters == list.sections[read - 1].parameters);
+    CHECK(list.sections[read - 1].in() == 8);
+    CHECK(list.sections[read].out == 8);
+    CHECK_FALSE(list.sections[read].holds_state);
+  }
+  CHECK_FALSE(list.takes_tokens());
+}
+
+TEST_CASE("instances: the width of the trunk's rows, within and at the end") {
+  const auto list = list_of(linear(3, 20) | gelu() | linear(20, 8) | attend | linear(8, 30), 3);
+  CHECK(list.sections[0].in() == 3);
+  CHECK(list.sections[1].in() == 20);
+  CHECK(list.sections[2].out == 8);
+  CHECK(list.widest() == 20);
+  CHECK(list.trunk_width() == 8);
+}
+
+TEST_CASE(
+    "instances: a tied head uses the embedding's table, a second use in the trunk is cut off") {
+  const auto tied = list_of(embedding(19, 8) | mlp | attend | tied_linear{8, 19});
+  CHECK(tied.tied);
+  CHECK(tied.table.entries.size() == 10);
+  CHECK(tied.head.parameters == std::vector<int>{0});
+  CHECK(tied.head.owned.empty());
+  CHECK_FALSE(list_of(embedding(19, 8) | attend | linear(8, 19)).tied);
+
+  const auto trunk =
+      list_of(embedding(8, 8) | mlp | residual(tied_linear{8, 8}) | attend | linear(8, 5));
+  CHECK_FALSE(trunk.tied);
+  CHECK(cuts_of(trunk) == std::vector<bool>{false, false, true, false});
+}
+
+TEST_CASE("instances: the lowest section with a trained parameter") {
+  CHECK(list_of(embedding(19, 8) | attend | linear(8, 5)).lowest_trained() == 0);
+  CHECK(list_of(frozen(embedding(19, 8) | attend) | mlp | attend | linear(8, 5)).lowest_trained() ==
+        2);
+  CHECK(list_of(frozen(embedding(19, 8) | attend) | linear(8, 5)).lowest_trained() == 2);
+}
+
+TEST_CASE("instances: layers that do not fit together are refused in words") {
+  CHECK(complaint(linear(8, 7) | attend | linear(8, 5), 8) ==
+        "rms_norm: x has 7 features, the layer takes 8");
+  CHECK(complaint(attend | linear(8, 5), 9) == "rms_norm: x has 9 features, the layer takes 8");
+  CHECK(complaint(residual(linear(8, 9)) | attend, 8) ==
+        "residual: its input has 8 features, its branch gives 9");
+  CHECK(complaint(embedding(19, 8) | attend | tied_linear{8, 18}) ==
+        "tied_linear is 18 x 8 but shares embedding.table, which is 19 x 8");
+  CHECK(complaint(attend | tied_linear{8, 18}, 8) ==
+        "tied_linear: shares a parameter that no layer before it owns");
+}

@@ -1,0 +1,60 @@
+#include <streambp/schedule/plan.hpp>
+
+#include <doctest/doctest.h>
+
+#include "../core/lengths.hpp"
+
+using namespace streambp;
+
+using edges = std::vector<position>;
+
+TEST_CASE("bytes by place sum to the peak") {
+  step_plan p;
+  p.bytes = {1, 20, 300, 4000, 50000, 600000};
+  CHECK(p.peak() == 654321);
+}
+
+TEST_CASE("a gradient stream exists unless one stage takes its rows from its own head") {
+  const stage_plan one{0, 1}, two{1, 2};
+  CHECK(streams({{one}, 8, 8, false}));
+  CHECK_FALSE(streams({{one}, 8, 8, true}));
+  CHECK(streams({{one, two}, 8, 8, true}));
+}
+
+TEST_CASE("the largest chunk may be any") {
+  step_plan p;
+  p.chunks = {0, 8, 24, 30};
+  p.head_chunks = {0, 30};
+  CHECK(p.chunk_count() == 3);
+  CHECK(p.largest_chunk() == 16);
+  CHECK(p.largest_head_chunk() == 30);
+}
+
+TEST_CASE("head chunks run over all rows, or inside every chunk") {
+  const edges grains{0, 8, 16, 24, 32, 37};
+  CHECK(head_chunk_edges(grains, {0, 24, 37}, 16, false) == edges{0, 16, 32, 37});
+  CHECK(head_chunk_edges(grains, {0, 24, 37}, 16, true) == edges{0, 16, 24, 37});
+  CHECK(head_chunk_edges(grains, {0, 24, 37}, 1, true) == grains);
+  CHECK(head_chunk_edges(grains, {0, 24, 37}, 100, true) == edges{0, 24, 37});
+}
+
+TEST_CASE("whatever the offsets: head chunks are runs of whole head grains inside one chunk") {
+  dice draw(3);
+  for (int round = 0; round < 200; ++round) {
+    const packed samples = random_samples(draw, 8);
+    if (samples.tokens() == 0) continue;
+    const edges grains = grain_edges(samples, 8, 24), heads = grain_edges(samples, 8, 8, grains),
+                chunks = chunk_edges(grains, 1 + draw(120));
+    const position rows = 1 + draw(60);
+    const edges inside = head_chunk_edges(heads, chunks, rows, true);
+    REQUIRE(inside.front() == 0);
+    REQUIRE(inside.back() == samples.tokens());
+    REQUIRE(std::includes(heads.begin(), heads.end(), inside.begin(), inside.end()));
+    REQUIRE(std::includes(inside.begin(), inside.end(), chunks.begin(), chunks.end()));
+    for (std::size_t i = 1; i < inside.size(); ++i) {
+      REQUIRE(inside[i] > inside[i - 1]);
+      REQUIRE((inside[i] - inside[i - 1] <= rows ||
+               inside[i] == *std::upper_bound(heads.begin(), heads.end(), inside[i - 1])));
+    }
+  }
+}
