@@ -79,24 +79,32 @@ struct program {
   // The last step of a remember half stops before its read.
   constexpr bool runs_forward(int i) const { return part != half::remember || i != size - 1; }
 
+ private:
+  // Walks back from the wanted values. A step runs if it starts(i) or its output is read by one that
+  // runs; the flag says whether its OUTPUT is wanted.
+  template <class Starts>
+  constexpr std::array<bool, most> needed(Starts starts, bool result_wanted) const {
+    return needed(starts, result_wanted, [this](int i) { return remembers(i); });
+  }
+  template <class Starts, class Reads>
+  constexpr std::array<bool, most> needed(Starts starts, bool result_wanted, Reads reads) const {
+    std::array<bool, most> live{}, run{};
+    live[result] = result_wanted;
+    for (int i = size; i-- > 0;) {
+      run[i] = (live[steps[i].out] && runs_forward(i)) || (runs_forward(i) && starts(i));
+      if (run[i] || reads(i)) {
+        live[steps[i].in] = true;
+        if (steps[i].skip >= 0 && run[i]) live[steps[i].skip] = true;
+      }
+    }
+    return run;
+  }
+
+ public:
   // Steps that an ascending sweep needs when nobody wants the section's result: what feeds a memory
-  // or a carry, and in the first forward a tally.
-  constexpr std::array<bool, most> feeds_state(bool first) const {
-    return needed([this](int i) { return reads_carry(i); }, false,
-                  [this, first](int i) { return remembers(i) || (first && tallies(i)); });
-  }
-  constexpr bool tallies(int i) const {
-    return steps[i].op >= 0 && operators[steps[i].op].split.tallies && runs_forward(i);
-  }
-  constexpr bool holds_tally() const {
-    for (int i = 0; i < size; ++i)
-      if (tallies(i)) return true;
-    return false;
-  }
-  constexpr bool crosses() const {
-    for (int i = 0; i < operator_count; ++i)
-      if (operators[i].split.crosses) return true;
-    return false;
+  // or a carry.
+  constexpr std::array<bool, most> feeds_state() const {
+    return needed([this](int i) { return reads_carry(i); }, false);
   }
   constexpr bool reads_carry(int i) const {
     return steps[i].op >= 0 && operators[steps[i].op].split.carries;
@@ -127,23 +135,6 @@ struct program {
       if (!g.copies[i]) g.alias[s.in] = g.alias[s.out];
     }
     return g;
-  }
-
- private:
-  // Walks back from the wanted values. A step runs if it starts(i) or its output is read by one that
-  // runs; the flag says whether its OUTPUT is wanted.
-  template <class Starts, class Reads>
-  constexpr std::array<bool, most> needed(Starts starts, bool result_wanted, Reads reads) const {
-    std::array<bool, most> live{}, run{};
-    live[result] = result_wanted;
-    for (int i = size; i-- > 0;) {
-      run[i] = (live[steps[i].out] && runs_forward(i)) || (runs_forward(i) && starts(i));
-      if (run[i] || reads(i)) {
-        live[steps[i].in] = true;
-        if (steps[i].skip >= 0 && run[i]) live[steps[i].skip] = true;
-      }
-    }
-    return run;
   }
 };
 
@@ -193,7 +184,9 @@ struct expand<repeat_of<F>> {
 };
 template <class... Item>
 struct expand<chain<Item...>> {
-  static constexpr void into(program& p, [[maybe_unused]] bool trains) { (expand<Item>::into(p, trains), ...); }
+  static constexpr void into(program& p, [[maybe_unused]] bool trains) {
+    (expand<Item>::into(p, trains), ...);
+  }
 };
 
 // A layer and whether its parameters are trained.
