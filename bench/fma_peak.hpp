@@ -19,7 +19,10 @@ struct peak_rate {
 template <class S, std::size_t... Chain>
 [[gnu::noinline]] double seconds_of_fma(long rounds, std::index_sequence<Chain...>) {
   using packet = typename Eigen::internal::packet_traits<S>::type;
-  packet a = Eigen::internal::pset1<packet>(S(0.5)), b = Eigen::internal::pset1<packet>(S(1));
+  // Unknown to the compiler, which would fold away a chain that starts where it stays.
+  volatile S factor = S(0.5), summand = S(1);
+  const packet a = Eigen::internal::pset1<packet>(S(factor));
+  const packet b = Eigen::internal::pset1<packet>(S(summand));
   packet x[sizeof...(Chain)] = {Eigen::internal::pset1<packet>(S(Chain))...};
   const auto start = std::chrono::steady_clock::now();
   for (long i = 0; i < rounds; ++i) ((x[Chain] = Eigen::internal::pmadd(x[Chain], a, b)), ...);

@@ -34,12 +34,24 @@ enum class primitive : unsigned char {
 };
 
 inline constexpr std::array<const char*, std::size_t(primitive::count)> primitive_names{
-    "project",           "project_back",           "add_weight_gradient",
-    "head project",      "head project_back",      "head add_weight_gradient",
-    "attention_forward", "attention_backward",     "rotate",
-    "norm_forward",      "norm_backward",          "gated_forward",
-    "gated_backward",    "head row_statistics_of", "head gradient_of_rows",
-    "gather",            "scatter_add",            "zero, copy, sum, add"};
+    "project",
+    "project_back",
+    "add_weight_gradient",
+    "head project",
+    "head project_back",
+    "head add_weight_gradient",
+    "attention_forward",
+    "attention_backward",
+    "rotate",
+    "norm_forward",
+    "norm_backward",
+    "gated_forward",
+    "gated_backward",
+    "head row_statistics_of",
+    "head gradient_of_rows",
+    "gather",
+    "scatter_add",
+    "zero, copy, sum, add"};
 
 struct primitive_time {
   double seconds = 0;
