@@ -89,7 +89,9 @@ std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device, M
   for (position first = 0; first < n; ++first) {
     if (fronts[std::size_t(first)].empty()) continue;
     for (position last = first + 1; last <= n; ++last) {
-      const bool forced = last < n && model.sections[std::size_t(last)].forced_cut;
+      // With a number of blocks given, every cut that it allows is made.
+      const bool forced = last < n && (model.sections[std::size_t(last)].forced_cut ||
+                                       (limits.blocks > 0 && allowed[std::size_t(last)]));
       if (allowed[std::size_t(last)]) {
         const bool final_stage = last == n;
         // Two uses of one parameter are swept one after the other.

@@ -1,0 +1,183 @@
+#include <streambp/planner/planner.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "small_models.hpp"
+
+using namespace streambp;
+using namespace streambp::small;
+
+namespace {
+
+const auto four = blocks(4);  // sections: embedding, then attend and mlp, four times
+using model_type = decltype(blocks(1));
+
+using cuts = std::vector<position>;
+cuts cuts_of(const step_plan& p) {
+  cuts all;
+  for (const stage_plan& s : p.choice.stages) all.push_back(s.first);
+  return all;
+}
+
+planner_of<model_type> planner_for(plan_options options) {
+  options.grains = grains;
+  return {four, samples, options};
+}
+
+template <class F>
+std::string complaint(F f) {
+  try {
+    f();
+  } catch (const shape_error& e) {
+    return e.what();
+  }
+  return "";
+}
+std::string complaint(const plan_options& options) {
+  return complaint([&] { planner_of<model_type>(four, samples, options); });
+}
+std::string complaint(const plan_choice& choice) {
+  return complaint([&] { planner_for({}).complete(choice); });
+}
+
+}  // namespace
+
+TEST_CASE("plain backpropagation: one stage, one chunk, nothing computed twice") {
+  auto all = planner_for({});
+  const step_plan p = all.plain();
+  CHECK(cuts_of(p) == cuts{0});
+  CHECK(p.chunk_count() == 1);
+  CHECK(p.head_chunks == std::vector<position>{0, 61});
+  CHECK_FALSE(p.choice.fuses_head);
+  CHECK(p.choice.stages[0].keeps_chunk);
+  flop_counts<cpu::device<double>, model_type> flops(all.model(), p.shape);
+  position once = all.head_flops();
+  for (position s = 0; s < position(all.model().count()); ++s)
+    once += flops.forward(s, {0, 61}, {}) + flops.backward(s, {0, 61});
+  CHECK(p.flops == once);
+}
+
+TEST_CASE("plain backpropagation: cuts where they are forced, every stage's chunk kept") {
+  const auto model = mixed();  // remember, read, recurrence, attention
+  planner_of<decltype(model)> all(model, samples, {.features = 8, .grains = grains});
+  const step_plan p = all.plain();
+  CHECK(cuts_of(p) == cuts{0, 1});
+  CHECK(p.chunk_count() == 1);
+  for (const stage_plan& s : p.choice.stages) CHECK(s.keeps_chunk);
+}
+
+TEST_CASE("checkpointing: a stage a block, one chunk, nothing kept") {
+  const step_plan p = planner_for({.budget = 1_KiB, .chunk = 16, .stage = 2}).checkpointing();
+  CHECK(cuts_of(p) == cuts{0, 3, 5, 7});
+  CHECK(p.chunk_count() == 1);
+  CHECK_FALSE(p.choice.fuses_head);
+  for (const stage_plan& s : p.choice.stages) CHECK(s == stage_plan{s.first, s.last});
+}
+
+TEST_CASE("a forced stage is made of so many blocks, whatever is cheaper") {
+  CHECK(cuts_of(*planner_for({.stage = 1}).search()) == cuts{0, 3, 5, 7});
+  CHECK(cuts_of(*planner_for({.stage = 2}).search()) == cuts{0, 5});
+  CHECK(cuts_of(*planner_for({.stage = 3}).search()) == cuts{0, 7});
+  CHECK(cuts_of(*planner_for({.stage = 4}).search()) == cuts{0});
+  CHECK(cuts_of(*planner_for({.stage = 2, .keep = false}).search()) == cuts{0, 5});
+  CHECK(cuts_of(*planner_for({.stage = 2}).search(true)) == cuts{0, 5});
+}
+
+TEST_CASE("forced chunks are taken, in whole grains; without keeping nothing is kept") {
+  const step_plan p = *planner_for({.chunk = 40, .head_chunk = 17, .keep = false}).search();
+  CHECK(p.choice.chunk == 40);
+  CHECK(p.choice.head_chunk == 17);
+  CHECK(p.chunks == chunk_edges(p.grains, 40));
+  CHECK(p.largest_head_chunk() <= 17);
+  for (const stage_plan& s : p.choice.stages) CHECK(s == stage_plan{s.first, s.last});
+  CHECK(p.bytes.kept == 0);
+  CHECK_FALSE(planner_for({.fuse_head = false}).search()->choice.fuses_head);
+}
+
+TEST_CASE("less budget never costs less, and never more bytes") {
+  const std::size_t least = planner_for({}).search(true)->peak(),
+                    most = planner_for({}).search()->peak();
+  REQUIRE(least < most);
+  double cost = 0;
+  for (std::size_t budget = most; budget >= least; budget -= (most - least) / 16) {
+    const step_plan p = *planner_for({.budget = budget}).search();
+    CHECK(p.peak() <= budget);
+    CHECK(p.cost >= cost);
+    cost = p.cost;
+  }
+}
+
+TEST_CASE("peaks fall with chunks: of the trunk, and of the head") {
+  const stage_plan one{0, 3}, rest{3, 9};
+  std::size_t before = ~std::size_t(0);
+  for (const position chunk : {61, 32, 16}) {
+    const std::size_t peak = planner_for({}).complete({{one, rest}, chunk, 16, false}).peak();
+    CHECK(peak < before);
+    before = peak;
+  }
+  before = ~std::size_t(0);
+  for (const position head_chunk : {61, 32, 16}) {
+    const std::size_t region = planner_for({})
+                                   .complete({{{0, 9, false, false, true}}, 16, head_chunk, false})
+                                   .bytes.region;
+    CHECK(region <= before);
+    before = region;
+  }
+}
+
+TEST_CASE("a budget that cannot be met says what would do, and what was asked for") {
+  plan_options o{.budget = 1000, .chunk = 16, .grains = grains};
+  try {
+    plan<double>(four, cross_entropy{}, samples, o);
+    FAIL("accepted");
+  } catch (const budget_error& e) {
+    const std::string words = e.what();
+    CHECK(words.starts_with(
+        "plan: no exact plan of 61 tokens fits 1000 bytes (1000 B); the least is " +
+        std::to_string(e.least) + " bytes"));
+    CHECK(words.ends_with(", with the chunk and stage that were asked for"));
+    o.budget = e.least;
+    CHECK(plan<double>(four, cross_entropy{}, samples, o).peak() == e.least);
+  }
+}
+
+TEST_CASE("options that cannot be are refused in words") {
+  CHECK(complaint({.threads = 0, .grains = grains}) == "plan: 0 threads; at least 1");
+  CHECK(complaint({.grains = {12, 24}}) == "plan: a tile of 12 rows; it is 8, 16, 32 or 64");
+  CHECK(complaint({.grains = {16, 8}}) == "plan: a grain of 8 rows holds no tile of 16");
+  CHECK(complaint([] {
+          planner_of<model_type>(four, packed({0, 0, 0}), {.grains = grains});
+        }) == "plan: the packed samples hold no token");
+}
+
+TEST_CASE("choices that the engine could not run are refused in words") {
+  CHECK(complaint(plan_choice{{{0, 3}, {4, 9}}, 16, 16, false}) ==
+        "plan: a stage of sections 4 to 9 does not follow 3 of 9");
+  CHECK(complaint(plan_choice{{{0, 3}, {3, 3}, {3, 9}}, 16, 16, false}) ==
+        "plan: a stage of sections 3 to 3 does not follow 3 of 9");
+  CHECK(complaint(plan_choice{{{0, 3}, {3, 10}}, 16, 16, false}) ==
+        "plan: a stage of sections 3 to 10 does not follow 3 of 9");
+  CHECK(complaint(plan_choice{{{0, 3}}, 16, 16, false}) == "plan: stages end at section 3 of 9");
+  CHECK(complaint(plan_choice{{}, 16, 16, false}) == "plan: stages end at section 0 of 9");
+  CHECK(complaint(plan_choice{{{0, 9, false, true}}, 16, 16, true}) ==
+        "plan: a fused head leaves the last stage no forward to keep");
+  CHECK(complaint(plan_choice{{{0, 3, false, false, true}, {3, 9}}, 16, 16, false}) ==
+        "plan: a stage that keeps its chunk keeps its memory");
+
+  const auto two_halves = mixed();
+  planner_of<decltype(two_halves)> halves(two_halves, samples, {.features = 8, .grains = grains});
+  CHECK(complaint([&] {
+          halves.complete({{{0, 4}}, 16, 16, false});
+        }) == "plan: section 1 must begin a stage");
+  const auto shared = tied();
+  planner_of<decltype(shared)> one_table(shared, samples, {.grains = grains});
+  CHECK(complaint([&] {
+          one_table.complete({{{0, 3}}, 16, 16, true});
+        }) == "plan: the head shares a parameter with its own stage; it cannot be fused");
+  planner_of<model_type, direct_preference> coupled(four, samples, {.grains = grains});
+  CHECK(complaint([&] {
+          coupled.complete({{{0, 9}}, 16, 16, true});
+        }) == "plan: a coupled loss needs all rows before its gradient; the head cannot be fused");
+}

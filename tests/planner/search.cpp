@@ -1,0 +1,98 @@
+// The search against all choices there are, one by one.
+#include <streambp/planner/search.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "choices.hpp"
+#include "small_models.hpp"
+
+using namespace streambp;
+using namespace streambp::small;
+
+namespace {
+
+struct outcome {
+  double cost;
+  std::size_t peak;
+  bool operator<(const outcome& other) const {
+    return std::pair(cost, peak) < std::pair(other.cost, other.peak);
+  }
+};
+
+// All outcomes; then, within several budgets, the least of them is what the search finds.
+template <class Loss = cross_entropy, class Model>
+void equals_exhaustive_search(const Model& model, plan_options options) {
+  options.grains = grains;
+  CAPTURE(options.features);
+  planner_of<Model, Loss> all(model, samples, options);
+  const position head_grain = 16;
+  choice_space space{detail::sizes(grains.grain, samples.tokens(), options.chunk),
+                     detail::sizes(head_grain, 4 * head_grain, options.head_chunk),
+                     options.fuse_head, options.keep, loss_traits<Loss>::couples};
+  std::vector<outcome> outcomes;
+  for_each_choice(all.model(), space, [&](const plan_choice& c) {
+    const step_plan p = all.complete(c);
+    outcomes.push_back({p.cost, p.peak()});
+  });
+  REQUIRE(outcomes.size() > 100);
+
+  std::vector<std::size_t> peaks;
+  for (const outcome& o : outcomes) peaks.push_back(o.peak);
+  std::sort(peaks.begin(), peaks.end());
+  peaks.erase(std::unique(peaks.begin(), peaks.end()), peaks.end());
+  REQUIRE(peaks.size() > 10);
+  std::vector<std::size_t> budgets{peaks.front(), peaks.front() + 1,
+                                   std::numeric_limits<std::size_t>::max()};
+  for (const std::size_t share : {1, 2, 4, 8, 12, 15})
+    budgets.push_back(peaks[peaks.size() * share / 16]);
+
+  for (const std::size_t budget : budgets) {
+    outcome best{std::numeric_limits<double>::max(), 0};
+    for (const outcome& o : outcomes)
+      if (o.peak <= budget) best = std::min(best, o);
+    options.budget = budget;
+    const auto found = planner_of<Model, Loss>(model, samples, options).search();
+    REQUIRE(found);
+    CHECK(found->cost == best.cost);
+    CHECK(found->peak() == best.peak);
+  }
+  options.budget = peaks.front() - 1;
+  planner_of<Model, Loss> none(model, samples, options);
+  CHECK_FALSE(none.search());
+  CHECK(none.search(true)->peak() == peaks.front());
+  try {
+    plan<double>(model, Loss{}, samples, options);
+    FAIL("a budget that cannot be met was accepted");
+  } catch (const budget_error& e) {
+    CHECK(e.least == peaks.front());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("search equals exhaustive search: attention") {
+  equals_exhaustive_search(language_model(), {});
+  equals_exhaustive_search(language_model(), {.keep = false});
+  equals_exhaustive_search(language_model(), {.chunk = 24, .fuse_head = false});
+}
+
+TEST_CASE("search equals exhaustive search: recurrences, with a gradient of the input") {
+  equals_exhaustive_search(recurrent(), {.threads = 2, .features = 8, .input_gradient = true});
+}
+
+TEST_CASE("search equals exhaustive search: two reads that see all, and a prefix") {
+  equals_exhaustive_search(bidirectional(), {.features = 8, .prefix = 3});
+}
+
+TEST_CASE("search equals exhaustive search: a tied head") { equals_exhaustive_search(tied(), {}); }
+
+TEST_CASE("search equals exhaustive search: frozen parts") {
+  equals_exhaustive_search(partly_frozen(), {});
+}
+
+TEST_CASE("search equals exhaustive search: a coupled loss") {
+  equals_exhaustive_search<direct_preference>(language_model(), {.head_chunk = 32});
+}
