@@ -42,61 +42,67 @@ template <class S>
   return double(highest) + std::log(double(sum(total)));
 }
 
+// draw = (g.lse exp(z - lse) + g.mean / vocabulary) scale (1 - (z / c)²), in place of z.
 template <class S>
 [[gnu::noinline, gnu::flatten]] void gradient_of_row(logit_transform transform, S* z,
-                                                     position vocabulary, position target,
-                                                     row_statistics row, row_gradient slope) {
+                                                     position vocabulary, double row_lse,
+                                                     row_gradient g) {
   // exp(z - lse) = exp(z - shift) exp(shift - lse): rounding lse would scale the whole row.
-  const S shift = S(row.lse), lse = S(slope.lse * std::exp(double(shift) - row.lse));
-  const S mean = S(slope.mean / double(vocabulary)), hit = S(slope.target);
-  const auto write = [&](const auto& through) {
-    const auto draw = [&](const lanes<S>& zj, const lanes<S>& extra) {
-      return through(fma(exp(zj - shift), lse, mean) + extra, zj);
-    };
-    S at_target[lanes<S>::count];
-    store(at_target, whole<S>{}, draw(z[target], hit));
-    along<S>(vocabulary, [&](position j, auto n) { store(z + j, n, draw(load(z + j, n), 0)); });
-    z[target] = at_target[0];
-  };
+  const S shift = S(row_lse), lse = S(g.lse * std::exp(double(shift) - row_lse));
+  const S mean = S(g.mean / double(vocabulary));
   const S c = S(transform.softcap), scale = S(transform.scale);
+  const auto dz = [&](const lanes<S>& zj) { return fma(exp(zj - shift), lse, mean); };
   if (c != 0)
-    write([&](const lanes<S>& dz, const lanes<S>& zj) {
-      const lanes<S> ratio = zj * (1 / c);
-      return dz * (fma(-ratio, ratio, 1) * scale);
+    along<S>(vocabulary, [&](position j, auto n) {
+      const lanes<S> zj = load(z + j, n), ratio = zj * (1 / c);
+      store(z + j, n, dz(zj) * (fma(-ratio, ratio, 1) * scale));
     });
   else
-    write([&](const lanes<S>& dz, const lanes<S>&) { return dz * scale; });
+    along<S>(vocabulary, [&](position j, auto n) { store(z + j, n, dz(load(z + j, n)) * scale); });
 }
 
-// Turns raw logits (rows, vocabulary) into z in place and gives their statistics, mean if wanted.
-// A row whose target is -1 does not count: neither it nor its place in `out` is touched.
+// Turns the rows of raw logits (rows, vocabulary) that have targets into z in place, and gives the
+// statistics of each target. Targets of row i are those from first[i] to first[i + 1]; a row without
+// any is not touched.
 template <class S>
 void row_statistics_of(device<S>& on, logit_transform transform, view<S> logits,
-                       std::span<const std::int32_t> targets, bool want_mean,
-                       std::span<row_statistics> out) {
+                       std::span<const std::int32_t> first, std::span<const std::int32_t> targets,
+                       bool want_mean, std::span<row_statistics> out) {
   if (on.counts_only()) return;
   for_rows(on, logits.rows, logits.cols, [&](position i) {
-    if (targets[i] < 0) return;
-    S* z = logits.row(i);
+    if (first[i] == first[i + 1]) return;
+    S* const z = logits.row(i);
     transform_row(transform, z, logits.cols);
-    out[i] = {lse_of_row(z, logits.cols), double(z[targets[i]]),
-              want_mean ? double(mean_of_row(z, logits.cols)) : 0.};
+    const double lse = lse_of_row(z, logits.cols);
+    const double mean = want_mean ? double(mean_of_row(z, logits.cols)) : 0.;
+    for (std::int32_t t = first[i]; t < first[i + 1]; ++t) out[t] = {lse, double(z[targets[t]]), mean};
   });
 }
 
-// With g = slopes_i: draw_j = (g.lse exp(z_j - lse) + [j = target] g.target + g.mean / vocabulary)
-// scale (1 - (z_j / c)²), in place of z. Rows that do not count become 0.
+// With g the slopes of a row's targets, summed: draw_j = (g.lse exp(z_j - lse) + g.mean / vocabulary +
+// Σ [j = target] g.target) scale (1 - (z_j / c)²), in place of z. Rows without targets become 0.
 template <class S>
 void gradient_of_rows(device<S>& on, logit_transform transform, view<S> logits,
-                      std::span<const std::int32_t> targets,
+                      std::span<const std::int32_t> first, std::span<const std::int32_t> targets,
                       std::span<const row_statistics> statistics,
                       std::span<const row_gradient> slopes) {
   if (on.counts_only()) return;
   for_rows(on, logits.rows, logits.cols, [&](position i) {
-    if (targets[i] >= 0)
-      gradient_of_row(transform, logits.row(i), logits.cols, targets[i], statistics[i], slopes[i]);
-    else
-      std::fill(logits.row(i), logits.row(i) + logits.cols, S(0));
+    S* const row = logits.row(i);
+    if (first[i] == first[i + 1]) {
+      std::fill(row, row + logits.cols, S(0));
+      return;
+    }
+    row_gradient sum;
+    for (std::int32_t t = first[i]; t < first[i + 1]; ++t) {
+      sum.lse += slopes[t].lse;
+      sum.mean += slopes[t].mean;
+    }
+    gradient_of_row(transform, row, logits.cols, statistics[first[i]].lse, sum);
+    for (std::int32_t t = first[i]; t < first[i + 1]; ++t) {
+      const double ratio = transform.softcap == 0 ? 0 : statistics[t].target / transform.softcap;
+      row[targets[t]] += S(slopes[t].target * transform.scale * (1 - ratio * ratio));
+    }
   });
 }
 

@@ -39,17 +39,10 @@ void tiles_ascending(const piece_list& pieces, position tile, row_range starts,
 // Calls f(query_tile) for each tile of the chunk, last first.
 template <class Visit>
 void tiles_descending(const piece_list& pieces, position tile, const Visit& visit) {
-  const row_range chunk = pieces.rows();
-  if (chunk.rows() <= 0) return;
-  const packed& samples = pieces.samples();
-  for (position s = samples.segment_at(chunk.last - 1); s >= 0; --s) {
-    const row_range own = samples.segment(s);
-    if (own.last <= chunk.first) return;
-    if (own.rows() == 0) continue;
-    const piece p = *piece_list::iterator(pieces, std::max(own.first, chunk.first), s);
+  pieces.descending([&](const piece& p) {
     for (position i = (p.rows - 1) / tile * tile; i >= 0; i -= tile)
       visit(query_tile{p, p.start + i, p.row + i, std::min(tile, p.rows - i)});
-  }
+  });
 }
 
 }  // namespace STREAMBP_ISA

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "../primitives/carry_rows.hpp"
 #include "elementwise.hpp"
 
 namespace streambp::cpu {
@@ -35,68 +36,53 @@ template <class S>
   });
 }
 
-// f, c, h (rows, d). The state before a segment's first row is `initial` (1, d), or 0 if without
-// data; before the chunk's first row, if its segment began earlier, state_in (1, d). Writes the
-// state after the chunk's last row to state_out (1, d), unless without data.
+// f, c, h (rows, d); states are (1, d).
 template <class S>
-void scan_forward(device<S>& on, const piece_list& pieces, std::type_identity_t<view<const S>> f,
-                  std::type_identity_t<view<const S>> c,
-                  std::type_identity_t<view<const S>> initial,
-                  std::type_identity_t<view<const S>> state_in, view<S> h,
-                  std::type_identity_t<view<S>> state_out) {
+void scan_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+                  std::type_identity_t<view<const S>> f, std::type_identity_t<view<const S>> c,
+                  view<S> h) {
   if (on.counts_only()) return;
   for_column_ranges(on, h.cols, [&](position j, position count) {
     const S zeros[column_range<S>] = {};
     for (const piece p : pieces) {
-      const S* before = p.start > 0 ? state_in.data + j : initial.data ? initial.data + j : zeros;
+      const S* start = states.before(p);
+      const S* before = start ? start + j : zeros;
       for (position row = p.row; row < p.last(); ++row) {
         scan_row(f.row(row) + j, c.row(row) + j, before, count, h.row(row) + j);
         before = h.row(row) + j;
       }
+      for (S* after : {states.kept(p), states.handed_on(p)})
+        if (after) std::copy_n(before, count, after + j);
     }
-    if (state_out.data && h.rows > 0) std::copy_n(h.row(h.rows - 1) + j, count, state_out.data + j);
   });
 }
 
-// Assigns df, dc (rows, d) and, unless without data, dstate_in (1, d): the gradient of the state
-// before the chunk's first row. Takes dstate_out (1, d), the gradient of the state after the last
-// row, if its segment goes on after the chunk. Adds to dinitial (1, d), unless without data, at
-// each segment's start. df may be f, dc may be c.
+// Assigns df, dc (rows, d). df may be f, dc may be c.
 template <class S>
-void scan_backward(device<S>& on, const piece_list& pieces, std::type_identity_t<view<const S>> f,
-                   std::type_identity_t<view<const S>> c,
-                   std::type_identity_t<view<const S>> initial,
-                   std::type_identity_t<view<const S>> state_in,
+void scan_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+                   std::type_identity_t<view<const S>> f, std::type_identity_t<view<const S>> c,
                    std::type_identity_t<view<const S>> h, std::type_identity_t<view<const S>> dh,
-                   std::type_identity_t<view<const S>> dstate_out, view<S> df, view<S> dc,
-                   std::type_identity_t<view<S>> dstate_in,
-                   std::type_identity_t<view<S>> dinitial) {
+                   view<S> df, view<S> dc) {
   if (on.counts_only()) return;
-  const packed& samples = pieces.samples();
-  const row_range chunk = pieces.rows();
   for_column_ranges(on, f.cols, [&](position j, position count) {
     const S zeros[column_range<S>] = {};
-    S passed[column_range<S>] = {};
-    if (chunk.rows() > 0 && samples.segment(samples.segment_at(chunk.last - 1)).last > chunk.last)
-      std::copy_n(dstate_out.data + j, count, passed);
-    for (position end = chunk.last; end > chunk.first;) {
-      const position start = samples.segment(samples.segment_at(end - 1)).first;
-      const position first = std::max(start, chunk.first);
-      for (position row = end; row-- > first;) {
-        const position i = row - chunk.first;
-        const S* before = row != start   ? (i == 0 ? state_in.data : h.row(i - 1)) + j
-                          : initial.data ? initial.data + j
-                                         : zeros;
-        scan_row_backward(f.row(i) + j, c.row(i) + j, before, dh.row(i) + j, count, passed,
-                          df.row(i) + j, dc.row(i) + j);
+    S passed[column_range<S>];
+    pieces.descending([&](const piece& p) {
+      const S* after = states.d_after(p);
+      std::copy_n(after ? after + j : zeros, count, passed);
+      const S* start = states.before(p);
+      for (position row = p.last(); row-- > p.row;) {
+        const S* before = row > p.row ? h.row(row - 1) + j : start ? start + j : zeros;
+        scan_row_backward(f.row(row) + j, c.row(row) + j, before, dh.row(row) + j, count, passed,
+                          df.row(row) + j, dc.row(row) + j);
       }
-      if (first == start) {
-        if (dinitial.data) sum_row(dinitial.data + j, passed, count, dinitial.data + j);
-        std::fill_n(passed, count, S(0));
-      }
-      end = first;
-    }
-    if (dstate_in.data) std::copy_n(passed, count, dstate_in.data + j);
+      S* before = states.d_before(p);
+      if (!before) return;
+      if (states.d_before_assigns(p))
+        std::copy_n(passed, count, before + j);
+      else
+        sum_row(before + j, passed, count, before + j);
+    });
   });
 }
 

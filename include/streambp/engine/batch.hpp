@@ -21,6 +21,8 @@ struct batch {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   double normaliser = 0;                       // 0: what this batch counts; else of a larger window
+  view<const Scalar> context{};                // rows of the other stream: (its tokens, features)
+  view<Scalar> d_context{};                    // their gradient is added here
   std::span<const Scalar> initial{};           // states and prefix memories: see initial_size()
   std::span<Scalar> d_initial{};               // their gradient is added here
 };

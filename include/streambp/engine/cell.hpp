@@ -6,22 +6,26 @@
 
 #include "../core/arena.hpp"
 #include "../schedule/instances.hpp"
+#include "../schedule/snapshots.hpp"
 
 namespace streambp {
 
 // By slot: value and gradient rows. saved, keepable and scratch hold one chunk; memory holds the
-// prefix and all tokens; a carry holds one state a row, (chunks + 1) of them, and two gradients.
+// prefix and all tokens; a carry holds one state a row, as many as snapshots keep, and two gradients.
 template <class Scalar, class Slots>
 struct operator_cell {
   static constexpr std::size_t slots = std::tuple_size_v<Slots>;
   static constexpr auto is_memory = []<class... Slot>(std::type_identity<std::tuple<Slot...>>) {
-    return std::array<bool, slots>{(Slot::kind == slot_kind::memory)...};
+    return std::array<bool, slots>{
+        (Slot::kind == slot_kind::memory || Slot::kind == slot_kind::total)...};
   }(std::type_identity<Slots>{});
   std::array<view<Scalar>, slots> value{};
   std::array<view<Scalar>, slots> gradient{};
   std::array<view<Scalar>, slots> kept{};     // keepable rows of all tokens, if the plan keeps them
   std::array<view<const Scalar>, slots> initial{};  // a carry's state before the first token, if given
   std::array<view<Scalar>, slots> d_initial{};
+  std::array<view<Scalar>, slots> ends{};    // a carry's state after each segment with children
+  std::array<view<Scalar>, slots> d_ends{};
 };
 
 template <class Scalar, class Leaves>
@@ -56,17 +60,13 @@ void for_each_slot(const Section& section, const section_instance& instance, F&&
 }
 
 // The memory that one half of an operator writes is the one that its other half reads.
-template <class Cell>
-void share_memory(const Cell& from, Cell& to) {
-  for_each_index<int(std::tuple_size_v<decltype(from.operators)>)>([&](auto op) {
-    const auto& source = std::get<op>(from.operators);
-    auto& target = std::get<op>(to.operators);
-    for (std::size_t k = 0; k < source.slots; ++k)
-      if (source.is_memory[k]) {
-        target.value[k] = source.value[k];
-        target.gradient[k] = source.gradient[k];
-      }
-  });
+template <class Operator>
+void share_memory(const Operator& from, Operator& to) {
+  for (std::size_t k = 0; k < Operator::slots; ++k)
+    if (Operator::is_memory[k]) {
+      to.value[k] = from.value[k];
+      to.gradient[k] = from.gradient[k];
+    }
 }
 
 // Shapes that one layout of cells is made for.
@@ -74,8 +74,11 @@ struct layout_shape {
   position tokens = 0;
   position prefix = 0;  // memory rows ahead of the first token
   position chunk = 0;   // rows of the largest chunk
-  position chunks = 0;
+  snapshots states{};
   int threads = 1;
+  position segments = 0;
+  position parents = 0;  // segments with children
+  position context = 0;  // tokens of the other stream
 };
 
 // What lives from a chunk's forward to its backward: saved slots and the values that backward reads.
@@ -140,8 +143,27 @@ void place_state(arena& from, const Section& section, const section_instance& in
       if (values) own.value[k] = from.take<Scalar>(shape.prefix + shape.tokens, slot.cols);
       if (gradients) own.gradient[k] = from.take<Scalar>(shape.prefix + shape.tokens, slot.cols);
     } else if constexpr (kind == slot_kind::carry) {
-      if (values) own.value[k] = from.take<Scalar>(shape.chunks + 1, slot.rows * slot.cols);
-      if (gradients) own.gradient[k] = from.take<Scalar>(2, slot.rows * slot.cols);
+      const position width = slot.rows * slot.cols;
+      if (values) own.value[k] = from.take<Scalar>(shape.states.rows(), width);
+      if (gradients) own.gradient[k] = from.take<Scalar>(2, width);
+      if (values) own.ends[k] = from.take<Scalar>(shape.parents, width);
+      if (gradients) own.d_ends[k] = from.take<Scalar>(shape.parents, width);
+    } else if constexpr (kind == slot_kind::total || kind == slot_kind::context) {
+      const position rows = kind == slot_kind::total ? shape.segments : shape.context;
+      if (values) own.value[k] = from.take<Scalar>(rows, slot.cols);
+      if (gradients) own.gradient[k] = from.take<Scalar>(rows, slot.cols);
+    }
+  });
+}
+
+// Tallies live as long as the step.
+template <class Scalar, class Section>
+void place_tallies(arena& from, const Section& section, const section_instance& instance,
+                   section_cell<Scalar, Section>& cell) {
+  for_each_slot(section, instance, [&](auto op, auto k, const auto& slot) {
+    if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::tally) {
+      std::get<op>(cell.operators).value[k] = from.take<Scalar>(1, slot.cols);
+      std::get<op>(cell.operators).gradient[k] = from.take<Scalar>(1, slot.cols);
     }
   });
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "door.hpp"
 #include "loss_rows.hpp"
 #include "run_section.hpp"
 #include "storage.hpp"
@@ -21,6 +22,8 @@ struct trace_event {
 
 template <class Device, class Model, class Loss>
 class basic_engine {
+  static_assert((explain_step<Device, Model, Loss>(), true));
+
  public:
   using scalar = typename Device::scalar;
   using list = instance_list<Model>;
@@ -38,6 +41,7 @@ class basic_engine {
     storage_.place(from, model_, plan_, loss_traits<Loss>::couples);
     high_water_ = from.high();
     on_.lend(storage_.packing.data);
+    initial_size_ = initial_size_of(model_, plan_.shape.prefix);
   }
 
   const parameter_table& parameters() const { return model_.table; }
@@ -67,6 +71,7 @@ class basic_engine {
     open(parameters, data, {}, true);
     forward_only([&](row_range rows, view<scalar> h) { visit_head(rows, h, {}, head_visit::value); });
     if constexpr (loss_traits<Loss>::couples) couple();
+    add_side_losses();
     return close();
   }
 
@@ -81,11 +86,9 @@ class basic_engine {
     for (double& v : out) v = 0;
     forward_only([&](row_range rows, view<scalar> h) {
       visit_head(rows, h, {}, head_visit::value);
-      for_each_target_descending(samples(), rows, storage_.head.targets,
-                                 [&](position i, const token& t) {
-                                   out[std::size_t(t.row)] =
-                                       storage_.head.statistics(i, 0).log_probability();
-                                 });
+      for (position i = 0; i < storage_.head.first(rows.rows(), 0); ++i)
+        out[std::size_t(storage_.head.tokens(i, 0).row)] =
+            storage_.head.statistics(i, 0).log_probability();
     });
   }
 
@@ -111,7 +114,7 @@ class basic_engine {
 
   // Scalars of batch::initial: for each section in order, memory slots as (prefix, width), then
   // carries.
-  position initial_size() const { return initial_size_of(model_, plan_.shape.prefix); }
+  position initial_size() const { return initial_size_; }
 
   // Primitives' FLOPs since construction or the last reset.
   position flops() const { return on_.flops(); }
@@ -134,6 +137,7 @@ class basic_engine {
   double close();
   void bind(std::span<const scalar> parameters, std::span<scalar> gradient);
   void bind_initial();
+  void clear_tallies();
   void check(std::span<const scalar> parameters, std::span<scalar> gradient, bool labels) const;
   static void expect_size(const char* what, std::size_t size, position wanted) {
     if (position(size) != wanted)
@@ -143,13 +147,19 @@ class basic_engine {
   // In sweeps.hpp.
   void run(const sweep& s);
   void ascend(const sweep& s);
+  void ascend(const sweep& s, position first_chunk, position last_chunk);
   void remember(position stage);
   void descend(position stage);
   template <class F>
   void forward_only(F&& consume);
   void couple();
+  void add_side_losses();
+  bool carries(const stage_plan& s) const;
   chunk_place place_of(position index) const;
   chunk_place place_of(row_range rows, const std::vector<position>& grains) const;
+  chunk_place context_place(std::size_t chunk) const;
+  view<scalar> context_rows(const chunk_place& at) const;
+  section_input<scalar> input_of_stage(position s, const chunk_place& at);
   section_input<scalar> input_of(position section, const chunk_place& at);
   view<scalar> result_of(position section, const chunk_place& at);
   void start_memory(position section);
@@ -181,6 +191,7 @@ class basic_engine {
   storage<Device, Model> storage_;
   mapped_block block_;
   std::size_t high_water_ = 0;
+  position initial_size_ = 0;
   std::function<void(position, position)> hook_;
   std::vector<trace_event>* trace_ = nullptr;
   const batch_type* data_ = nullptr;  // of the step that runs

@@ -38,31 +38,38 @@ void basic_engine<Device, Model, Loss>::visit_head(row_range rows, view<scalar> 
   if constexpr (traits::sees_rows) {
     for (std::size_t g = at.grains.size() - 1; g-- > 0;) {
       const row_range own{at.grains[g], at.grains[g + 1]};
-      values[g] = loss_.rows(on_, own.first, dy.middle_rows(own.first - rows.first, own.rows()));
+      values[g] = traits::rows(loss_, on_, own.first, dy.middle_rows(own.first - rows.first, own.rows()));
     }
   } else {
-    const std::span<const std::int32_t> targets{head.targets.data, std::size_t(n)};
-    const std::span<row_statistics> statistics{head.statistics.data, std::size_t(n)};
-    fill_targets(loss_, samples(), *data_, rows, storage_.segment_scales, head.targets, head.weights);
-    row_statistics_of(on_, traits::logits(loss_), dy, targets, traits::wants_mean(loss_), statistics);
+    const target_rows targets{head.first, head.targets, head.tokens, head.weights};
+    fill_targets(loss_, samples(), *data_, rows, storage_.segment_scales, targets);
+    const auto count = std::size_t(targets.count(n));
+    const std::span<const std::int32_t> first{head.first.data, std::size_t(n) + 1},
+        wanted{head.targets.data, count};
+    const std::span<row_statistics> statistics{head.statistics.data, count};
+    row_statistics_of(on_, traits::logits(loss_), dy, first, wanted, traits::wants_mean(loss_),
+                      statistics);
     std::size_t grain = at.grains.size() - 1;
-    for_each_target_descending(samples(), rows, head.targets, [&](position i, const token& t) {
-      while (grain > 0 && at.grains[grain] > rows.first + i) --grain;
-      const token_term term = traits::term(loss_, statistics[std::size_t(i)], t);
-      const double weight = head.weights(i, 0);
-      double slope = weight;
-      if constexpr (traits::couples) {
-        if (why != head_visit::gradient) storage_.segment_sums(t.segment, 0) += weight * term.value;
-        slope *= storage_.segment_slopes(t.segment, 0);
-      } else {
-        values[grain] += weight * term.value;
+    for (position row = n; row-- > 0;) {
+      while (at.grains[grain] > rows.first + row) --grain;
+      for (position t = head.first(row + 1, 0); t-- > head.first(row, 0);) {
+        const token& token = head.tokens(t, 0);
+        const token_term term = traits::term(loss_, statistics[std::size_t(t)], token);
+        double slope = head.weights(t, 0);
+        if constexpr (traits::couples) {
+          if (why != head_visit::gradient)
+            storage_.segment_sums(token.segment, 0) += slope * term.value;
+          slope *= storage_.segment_slopes(token.segment, 0);
+        } else {
+          values[grain] += slope * term.value;
+        }
+        head.slopes(t, 0) = {slope * term.slopes.lse, slope * term.slopes.target,
+                             slope * term.slopes.mean};
       }
-      head.slopes(i, 0) = {slope * term.slopes.lse, slope * term.slopes.target,
-                           slope * term.slopes.mean};
-    });
+    }
     if (why == head_visit::gradient)
-      gradient_of_rows(on_, traits::logits(loss_), dy, targets, statistics,
-                       std::span<const row_gradient>{head.slopes.data, std::size_t(n)});
+      gradient_of_rows(on_, traits::logits(loss_), dy, first, wanted, statistics,
+                       std::span<const row_gradient>{head.slopes.data, count});
   }
   if (why != head_visit::gradient) return;
 

@@ -10,7 +10,7 @@
 
 namespace streambp {
 
-// Whether the label of `row` is scored: never that of a segment's first row.
+// Whether the label of `row` is scored, if some row predicts it.
 template <class Loss, class Scalar>
 bool counts(const Loss& loss, const batch<Scalar>& data, position row) {
   const auto i = std::size_t(row);
@@ -18,11 +18,14 @@ bool counts(const Loss& loss, const batch<Scalar>& data, position row) {
          (data.weights.empty() || data.weights[i] != Scalar(0));
 }
 
-// Calls f(label's row, position in the segment) for every scored label of a segment, ascending.
+// Calls f(label's row) for every scored label of a segment, ascending.
 template <class Loss, class Scalar, class F>
-void for_each_scored(const Loss& loss, const batch<Scalar>& data, row_range segment, F&& f) {
-  for (position row = segment.first + 1; row < segment.last; ++row)
-    if (counts(loss, data, row)) f(row, row - segment.first);
+void for_each_scored(const Loss& loss, const packed& samples, const batch<Scalar>& data,
+                     position segment, F&& f) {
+  const row_range own = samples.segment(segment);
+  const position first = own.first + (samples.parent(segment) < 0);
+  for (position row = first; row < own.last; ++row)
+    if (counts(loss, data, row)) f(row);
 }
 
 // Σ of the weights of scored labels: what a mean over tokens divides by. Add it up over the batches
@@ -34,7 +37,7 @@ double normaliser_of(const Loss& loss, const packed& samples, const batch<Scalar
   double total = 0;
   for (position s = 0; s < samples.segments(); ++s) {
     double own = 0;
-    for_each_scored(loss, data, samples.segment(s), [&](position row, position) {
+    for_each_scored(loss, samples, data, s, [&](position row) {
       own += data.weights.empty() ? 1.0 : double(data.weights[std::size_t(row)]);
     });
     total += average == over::tokens ? own : double(own > 0);
@@ -52,7 +55,7 @@ void fill_segment_scales(const Loss& loss, const packed& samples, const batch<Sc
     double own = 1;
     if (by_sample) {
       own = 0;
-      for_each_scored(loss, data, samples.segment(s), [&](position row, position) {
+      for_each_scored(loss, samples, data, s, [&](position row) {
         own += data.weights.empty() ? 1.0 : double(data.weights[std::size_t(row)]);
       });
     }
@@ -87,37 +90,46 @@ void check_labels(const Loss& loss, const packed& samples, const batch<Scalar>& 
     }
 }
 
-// Targets and weights of the rows of `range`: row t - 1 predicts label t of its own segment. A row
-// that predicts nothing scored has target -1.
+// The targets of a run of rows, row by row.
+struct target_rows {
+  view<std::int32_t> first;  // by row, and one more: its first target
+  view<std::int32_t> targets;
+  view<token> tokens;
+  view<double> weights;
+
+  position count(position rows) const { return first(rows, 0); }
+};
+
+// Row t - 1 predicts label t of its own segment; the last row of a parent predicts the first label of
+// each of its children.
 template <class Loss, class Scalar>
 void fill_targets(const Loss& loss, const packed& samples, const batch<Scalar>& data,
-                  row_range range, view<double> scales, view<std::int32_t> targets,
-                  view<double> weights) {
+                  row_range range, view<double> scales, const target_rows& to) {
+  std::int32_t n = 0;
+  const auto add = [&](position label, position segment) {
+    if (!counts(loss, data, label)) return;
+    const auto i = std::size_t(label);
+    to.targets(n, 0) = data.labels[i];
+    to.tokens(n, 0) = {label, segment, label - samples.segment(segment).first};
+    to.weights(n, 0) =
+        scales(segment, 0) * (data.weights.empty() ? 1.0 : double(data.weights[i]));
+    ++n;
+  };
   for (const piece& p : piece_list(samples, range)) {
     const position end = samples.segment(p.segment).last;
     for (position i = p.row; i < p.last(); ++i) {
+      to.first(i, 0) = n;
       const position label = range.first + i + 1;
-      const bool scored = label < end && counts(loss, data, label);
-      targets(i, 0) = scored ? data.labels[std::size_t(label)] : -1;
-      weights(i, 0) =
-          scored ? scales(p.segment, 0) *
-                       (data.weights.empty() ? 1.0 : double(data.weights[std::size_t(label)]))
-                 : 0;
+      if (label < end) {
+        add(label, p.segment);
+      } else if (samples.parent_number(p.segment) >= 0) {
+        for (position child = p.segment + 1; child < samples.segments(); ++child)
+          if (samples.parent(child) == p.segment && samples.segment(child).rows() > 0)
+            add(samples.segment(child).first, child);
+      }
     }
   }
-}
-
-// Calls f(local row, token) for the scored rows of `range`, last first.
-template <class F>
-void for_each_target_descending(const packed& samples, row_range range, view<std::int32_t> targets,
-                                F&& f) {
-  if (range.rows() == 0) return;
-  position segment = samples.segment_at(range.last - 1);
-  for (position row = range.last; row-- > range.first;) {
-    while (samples.segment(segment).first > row) --segment;
-    if (targets(row - range.first, 0) >= 0)
-      f(row - range.first, token{row + 1, segment, row + 1 - samples.segment(segment).first});
-  }
+  to.first(range.rows(), 0) = n;
 }
 
 }  // namespace streambp

@@ -14,6 +14,7 @@ struct visit {
   bool saves = false;      // backward follows: everything that it reads must be there
   bool keeps_outputs = false;
   bool restored = false;
+  bool first = false;      // the first forward: tallies are added up
 };
 
 // Tokens are the input of a model's first layer when it takes them; rows are everything else.
@@ -31,7 +32,7 @@ auto site_of(Device& on, const chunk_place& chunk, Cell& cell, const Layer&, std
   return site<Device, Layer>{on,           chunk,
                              cell,         instance,
                              wants_output, why.keeps_outputs,
-                             why.restored};
+                             why.restored,  why.first};
 }
 
 // Layers that touch data themselves see none of the planner's rows, and their FLOPs stay uncounted.
@@ -65,6 +66,15 @@ template <class Layer, class At, class X, class Y>
   count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::release(layer, at, x, dx); });
 }
 
+template <class Layer, class At, class X>
+[[gnu::noinline]] void call_remember_context(const Layer& layer, At& at, X c) {
+  count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::remember_context(layer, at, c); });
+}
+template <class Layer, class At, class X>
+[[gnu::noinline]] void call_release_context(const Layer& layer, At& at, X c, X dc) {
+  count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::release_context(layer, at, c, dc); });
+}
+
 template <bool TakesTokens, class Scalar>
 auto input_of(const section_input<Scalar>& in, view<Scalar> x) {
   if constexpr (TakesTokens)
@@ -82,9 +92,9 @@ void run_forward(Device& on, const Section& section, Cell& cell, const chunk_pla
                  view<typename Device::scalar> out, const visit& why) {
   using scalar = typename Device::scalar;
   constexpr program p = Section::steps;
-  static constexpr auto state = p.feeds_state();
+  static constexpr auto state = p.feeds_state(false), first_state = p.feeds_state(true);
   static constexpr auto wanted = p.feeds_backward(true), unwanted = p.feeds_backward(false);
-  const auto& run = why.state_only ? state : why.result || !why.saves ? wanted : unwanted;
+  const auto& run = why.state_only ? (why.first ? first_state : state) : why.result || !why.saves ? wanted : unwanted;
 
   const position rows = chunk.rows.rows();
   std::array<view<scalar>, program::most> value;
@@ -105,10 +115,50 @@ void run_forward(Device& on, const Section& section, Cell& cell, const chunk_pla
         if (why.remembers) detail::call_remember(layer, at, x);
       }
       if constexpr (p.runs_forward(i)) {
-        if (run[i] || why.saves) detail::call_forward(layer, at, x, value[st.out]);
+        if (run[i] || why.saves || (why.first && p.tallies(i)))
+          detail::call_forward(layer, at, x, value[st.out]);
       }
     }
   });
+}
+
+// Rows c of the other stream, for the section's context slots: written to their memory, or, when dc is
+// given, their gradients taken through and added to dc.
+template <class Section, class Device, class Cell>
+void run_context(Device& on, const Section& section, Cell& cell, const chunk_place& chunk,
+                 std::uint64_t instance, view<typename Device::scalar> c,
+                 view<typename Device::scalar> dc) {
+  constexpr program p = Section::steps;
+  for_each_index<p.size>([&](auto i) {
+    constexpr step st = p.steps[i];
+    if constexpr (st.op >= 0 && p.operators[st.op < 0 ? 0 : st.op].split.crosses) {
+      const auto& layer = std::get<st.op>(section.leaves).layer;
+      auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
+                                instance * program::most + std::uint64_t(st.op), visit{}, true);
+      if (dc.rows > 0)
+        detail::call_release_context(layer, at, c, dc);
+      else
+        detail::call_remember_context(layer, at, c);
+    }
+  });
+}
+
+// What the section's tallies add to the loss.
+template <class Section, class Device, class Cell>
+double side_losses(Device& on, const Section& section, Cell& cell, const chunk_place& chunk,
+                   std::uint64_t instance) {
+  constexpr program p = Section::steps;
+  double value = 0;
+  for_each_index<p.size>([&](auto i) {
+    constexpr step st = p.steps[i];
+    if constexpr (st.op >= 0 && p.tallies(i)) {
+      const auto& layer = std::get<st.op>(section.leaves).layer;
+      auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
+                                instance * program::most + std::uint64_t(st.op), visit{}, true);
+      value += layer_traits<std::decay_t<decltype(layer)>>::side_loss(layer, at);
+    }
+  });
+  return value;
 }
 
 // dy: the result's gradient; read, and for a residual changed into the input's in place. Returns the

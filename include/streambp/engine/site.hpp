@@ -5,6 +5,7 @@
 #include <span>
 
 #include "../core/packed.hpp"
+#include "../primitives/carry_rows.hpp"
 #include "cell.hpp"
 
 namespace streambp {
@@ -14,6 +15,8 @@ struct chunk_place {
   position index = 0;
   row_range rows{};                   // on the packed axis
   const packed* samples = nullptr;
+  const packed* context = nullptr;    // the other stream, if there is one
+  snapshots snapshot{};
   position prefix = 0;
   position tile = 64;                 // rows; chunk edges never cut one
   std::span<const position> grains{};  // edges on the packed axis, from rows.first to rows.last
@@ -38,18 +41,21 @@ struct site {
   bool wants_output = true;     // false: only what backward needs must be computed
   bool keeps_outputs = false;   // keepable slots hold all tokens
   bool restored = false;        // keepable slots hold this chunk's rows already
+  bool tallies = false;         // the first forward: tallies are added up now and never again
 
   piece_list pieces() const { return chunk.pieces(); }
   std::span<const position> grains() const { return chunk.grains; }
   position rows() const { return chunk.rows.rows(); }
 
   // parameter: (rows, cols). memory: all rows that exist, prefix first; see pieces() for those seen.
-  // saved, keepable, scratch: the chunk's rows. workspace: a row a thread.
+  // total: a row a segment. context: all rows of the other stream. tally: one row. saved, keepable,
+  // scratch: the chunk's rows. workspace: a row a thread.
   template <class Tag>
   view<scalar> operator[](Tag) const {
     constexpr int i = index<Tag>();
     constexpr slot_kind kind = std::tuple_element_t<i, slots>::kind;
-    static_assert(kind != slot_kind::carry, "a carry is read by at.in(tag) and written by at.out(tag)");
+    static_assert(kind != slot_kind::carry,
+                  "a carry's states are at.states(tag): before(piece), kept(piece), handed_on(piece)");
     if constexpr (kind == slot_kind::keepable) {
       if (keeps_outputs) return cell.kept[i].rows_in(chunk.rows);
     }
@@ -74,34 +80,30 @@ struct site {
     return memory.rows_in({chunk.prefix + chunk.rows.first, chunk.prefix + chunk.rows.last});
   }
 
-  // A carry's state before the chunk's first row and after its last, as one row; `in` counts when
-  // the first piece starts past position 0.
+  // Where a carry's states come from and go to, (1, rows * cols) each.
   template <class Tag>
-  view<scalar> in(Tag) const {
-    return state(cell.value[index<Tag>()], chunk.index);
+  carry_rows<scalar> states(Tag) const {
+    constexpr int i = index<Tag>();
+    static_assert(std::tuple_element_t<i, slots>::kind == slot_kind::carry,
+                  "at.states(tag) is for carries; any other slot is at[tag]");
+    const auto row = [&](view<scalar> of, position r) { return of.middle_rows(r, 1); };
+    const position c = chunk.index;
+    return {chunk.samples,
+            chunk.rows,
+            row(cell.value[i], chunk.snapshot.row(c)),
+            row(cell.gradient[i], c % 2),
+            row(cell.value[i], chunk.snapshot.row(c + 1)),
+            row(cell.gradient[i], (c + 1) % 2),
+            cell.initial[i],
+            cell.d_initial[i],
+            cell.ends[i],
+            cell.d_ends[i]};
   }
-  template <class Tag>
-  view<scalar> out(Tag) const {
-    return state(cell.value[index<Tag>()], chunk.index + 1);
-  }
-  // The gradient of out (read) and of in (assign).
-  template <class Tag>
-  view<scalar> d_out(Tag) const {
-    return state(cell.gradient[index<Tag>()], (chunk.index + 1) % 2);
-  }
-  template <class Tag>
-  view<scalar> d_in(Tag) const {
-    return state(cell.gradient[index<Tag>()], chunk.index % 2);
-  }
-  // The state that every sample starts from, and its gradient to add to; no data: zero, not wanted.
-  template <class Tag>
-  view<const scalar> initial(Tag) const {
-    return cell.initial[index<Tag>()];
-  }
-  template <class Tag>
-  view<scalar> d_initial(Tag) const {
-    return cell.d_initial[index<Tag>()];
-  }
+
+  // The chunk's own rows of a context memory, in remember_context and release_context.
+  view<scalar> own_context(view<scalar> memory) const { return memory.rows_in(chunk.rows); }
+  // The chunk's pieces as readers of the other stream: segment s sees its segment s.
+  piece_list context_pieces() const { return chunk.pieces().seeing(*chunk.context); }
 
  private:
   template <class Tag>
@@ -109,9 +111,6 @@ struct site {
     constexpr int i = traits::count::template index<Tag>();
     static_assert(i >= 0, "no slot has this tag: add it to the layer's slots()");
     return i;
-  }
-  static view<scalar> state(view<scalar> states, position i) {
-    return states.middle_rows(i, 1);
   }
 };
 

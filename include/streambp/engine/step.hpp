@@ -34,6 +34,15 @@ void basic_engine<Device, Model, Loss>::check(std::span<const scalar> parameters
   if (data_->d_rows.rows != 0 && (data_->d_rows.rows != data_->rows.rows ||
                                   data_->d_rows.cols != data_->rows.cols || !wants_input_gradient()))
     throw shape_error("batch: d_rows has the shape of rows, and the plan asks for input_gradient");
+  if (model_.crosses()) {
+    const position rows = plan_.shape.context.tokens(), cols = plan_.shape.context_features;
+    if (data_->context.rows != rows || data_->context.cols != cols)
+      throw shape_error(sentence("batch: context rows are ", data_->context.rows, " x ",
+                                 data_->context.cols, ", the plan has ", rows, " tokens of ", cols,
+                                 " features"));
+    if (!gradient.empty() && (data_->d_context.rows != rows || data_->d_context.cols != cols))
+      throw shape_error("batch: d_context has the shape of context");
+  }
   if (!data_->initial.empty()) expect_size("batch: initial", data_->initial.size(), initial_size());
   if (!data_->d_initial.empty()) {
     expect_size("batch: d_initial", data_->d_initial.size(), initial_size());
@@ -62,6 +71,8 @@ void basic_engine<Device, Model, Loss>::open(std::span<const scalar> parameters,
   bind(parameters, gradient);
   bind_initial();
   for (position g = 0; g < storage_.grain_values.rows; ++g) storage_.grain_values(g, 0) = 0;
+  for (position i = 0; i < storage_.section_values.rows; ++i) storage_.section_values(i, 0) = 0;
+  clear_tallies();
   if constexpr (!loss_traits<Loss>::sees_rows) {
     if (labels) fill_segment_scales(loss_, samples(), data, storage_.segment_scales);
     for (position s = 0; s < storage_.segment_sums.rows; ++s) {
@@ -75,8 +86,22 @@ template <class Device, class Model, class Loss>
 double basic_engine<Device, Model, Loss>::close() {
   double value = 0;  // grain by grain, last first, whatever order they were visited in
   for (position g = storage_.grain_values.rows; g-- > 0;) value += storage_.grain_values(g, 0);
+  for (position i = storage_.section_values.rows; i-- > 0;) value += storage_.section_values(i, 0);
   data_ = nullptr;
   return value;
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::clear_tallies() {
+  for (position i = 0; i < position(model_.count()); ++i)
+    storage_.with(model_, i, [&](const auto& section, auto& cell) {
+      for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
+        if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::tally) {
+          zero(on_, std::get<op>(cell.operators).value[k]);
+          zero(on_, std::get<op>(cell.operators).gradient[k]);
+        }
+      });
+    });
 }
 
 // Points every parameter slot at its rows in the caller's buffers.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../losses/row_terms.hpp"
+#include "../traits/loss_traits.hpp"
 #include "../schedule/plan.hpp"
 #include "cell.hpp"
 
@@ -18,12 +19,21 @@ struct cells_of<Scalar, std::tuple<Section...>> {
   using type = std::tuple<std::vector<section_cell<Scalar, Section>>...>;
 };
 
+inline layout_shape shape_of(const step_plan& p) {
+  const packed& samples = p.shape.samples;
+  return {samples.tokens(),     p.shape.prefix,       std::max(p.largest_chunk(), p.largest_context_chunk()),
+          p.carry_snapshots(),  p.shape.threads,      samples.segments(),
+          samples.parent_count(), p.shape.context.tokens()};
+}
+
 // Rows of the head and of the loss for one head chunk.
 template <class Scalar, class Head>
 struct head_storage {
   section_cell<Scalar, Head> cell;
   view<Scalar> result;  // its rows, which the loss turns into their gradient
-  view<std::int32_t> targets;
+  view<std::int32_t> first;    // by row, and one more: its first target
+  view<std::int32_t> targets;  // by target, as all below
+  view<token> tokens;
   view<double> weights;
   view<row_statistics> statistics;
   view<row_gradient> slopes;
@@ -43,6 +53,7 @@ class storage {
   view<scalar> stream;                    // gradient rows of all tokens; no rows: chunk_gradient serves
   view<scalar> chunk_gradient;
   view<double> grain_values;     // of the loss, by head grain
+  view<double> section_values;   // of side losses
   view<double> segment_scales;   // what a counted token of a segment weighs
   view<double> segment_sums;     // of a coupled loss
   view<double> segment_slopes;
@@ -75,11 +86,13 @@ class storage {
       place_chunks(from, model, {i, i + 1}, shape, true, {});
     }
     for (position i = 1; i < position(model.count()); ++i) share_boundary(model, i);
-    place_head(from, model, shape.tokens, shape.threads);
+    place_head(from, model, shape.tokens, 0, shape.threads);
   }
 
-  void place_head(arena& from, const list& model, position rows, int threads) {
-    const layout_shape shape{0, 0, rows, 1, threads};
+  void place_head(arena& from, const list& model, position rows, position children, int threads) {
+    layout_shape shape;
+    shape.chunk = rows;
+    shape.threads = threads;
     if constexpr (has_head) {
       place_chunk(from, model.head_section, model.head, shape, true, false, head.cell);
       place_working(from, model.head_section, model.head, shape, true, head.cell);
@@ -90,13 +103,21 @@ class storage {
     } else {
       head.result = from.take<scalar>(rows, model.trunk_width());
     }
-    head.targets = from.take<std::int32_t>(rows, 1);
-    head.weights = from.take<double>(rows, 1);
-    head.statistics = from.take<row_statistics>(rows, 1);
-    head.slopes = from.take<row_gradient>(rows, 1);
+    // A row predicts the next token, and the last row of a parent the first one of each child.
+    const position targets = rows + children;
+    head.first = from.take<std::int32_t>(rows + 1, 1);
+    head.targets = from.take<std::int32_t>(targets, 1);
+    head.tokens = from.take<token>(targets, 1);
+    head.weights = from.take<double>(targets, 1);
+    head.statistics = from.take<row_statistics>(targets, 1);
+    head.slopes = from.take<row_gradient>(targets, 1);
   }
 
-  void place_sums(arena& from, const step_plan& p, bool couples) {
+  void place_sums(arena& from, const list& model, const step_plan& p, bool couples) {
+    each(model, {0, position(model.count())}, [&](const auto& section, const auto& instance, auto& cell) {
+      place_tallies(from, section, instance, cell);
+    });
+    if (model.tallies()) section_values = from.take<double>(position(model.count()), 1);
     grain_values = from.take<double>(position(p.head_grains.size()), 1);
     segment_scales = from.take<double>(p.shape.samples.segments(), 1);
     if (!couples) return;
@@ -142,13 +163,20 @@ class storage {
     from.advance(most);
   }
 
+  // The halves of an operator are types next to each other.
   void share_boundary(const list& model, position read) {
-    if (model.sections[std::size_t(read)].part != half::read) return;
-    with(model, read - 1, [&](const auto&, auto& before) {
-      with(model, read, [&](const auto&, auto& after) {
-        if constexpr (std::is_same_v<decltype(before.operators), decltype(after.operators)>)
-          share_memory(before, after);
-      });
+    const auto& instance = model.sections[std::size_t(read)];
+    if (instance.part != half::read) return;
+    with_index<split::trunk_count>(instance.type, [&](auto t) {
+      if constexpr (t > 0) {
+        using halves = typename split::trunk_types;
+        using before = std::tuple_element_t<t - 1, halves>;
+        constexpr int op = before::steps.operator_count - 1;  // the one that is split in two
+        const auto i = std::size_t(instance.ordinal);
+        if constexpr (before::part == half::remember)
+          share_memory(std::get<op>(std::get<t - 1>(cells)[i].operators),
+                       std::get<op>(std::get<t>(cells)[i].operators));
+      }
     });
   }
 
@@ -164,8 +192,8 @@ class storage {
 template <class Device, class Model>
 byte_table storage<Device, Model>::place(arena& from, const list& model, const step_plan& p,
                                          bool couples) {
-  const position tokens = p.shape.samples.tokens(), chunk = p.largest_chunk();
-  const layout_shape shape{tokens, p.shape.prefix, chunk, p.chunk_count(), p.shape.threads};
+  const position tokens = p.shape.samples.tokens();
+  const layout_shape shape = shape_of(p);
   const auto& stages = p.choice.stages;
   byte_table bytes;
   std::size_t before = from.used();
@@ -220,7 +248,7 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
   }
   bytes.kept = since();
 
-  place_sums(from, p, couples);
+  place_sums(from, model, p, couples);
   bytes.sums = since();
 
   const std::size_t region = from.used();
@@ -232,7 +260,7 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
     if (!stage.keeps_memory) place_states(from, model, own(stage), shape, true, false);
     const std::size_t state = from.used();
     place_states(from, model, own(stage), shape, false, true);
-    if (!streams(p.choice)) chunk_gradient = from.take<scalar>(chunk, model.widest());
+    if (!streams(p.choice)) chunk_gradient = from.take<scalar>(shape.chunk, model.widest());
     if (!stage.keeps_chunk)
       place_chunks(from, model, sections(stage), shape, fused, stage);
     const std::size_t working = from.used();
@@ -241,7 +269,8 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
     if (s + 1 == stages.size()) {
       // A fused head works between a chunk's replay and its backward, any other before the chunks.
       from.rewind(fused ? working : state);
-      place_head(from, model, p.largest_head_chunk(), p.shape.threads);
+      place_head(from, model, p.largest_head_chunk(), p.shape.samples.child_count(),
+                 p.shape.threads);
       most = std::max(most, from.used());
     }
   }

@@ -16,6 +16,10 @@ void basic_engine<Device, Model, Loss>::run(const sweep& s) {
       return ascend(s);
     case sweep_kind::remember:
       return remember(s.stage);
+    case sweep_kind::tally:
+      return add_side_losses();
+    case sweep_kind::refill:
+      return;  // descend asks for it when it needs it
     case sweep_kind::summarise:
       visit_heads(head_visit::summarise);
       return couple();
@@ -37,6 +41,8 @@ chunk_place basic_engine<Device, Model, Loss>::place_of(row_range rows,
   at.samples = &plan_.shape.samples;
   at.prefix = plan_.shape.prefix;
   at.tile = plan_.shape.grains.tile;
+  at.context = &plan_.shape.context;
+  at.snapshot = plan_.carry_snapshots();
   at.grains = {grains.data() + (first - grains.begin()), std::size_t(last - first) + 1};
   at.sample_ids = data_->sample_ids;
   at.seed = data_->seed;
@@ -52,11 +58,10 @@ chunk_place basic_engine<Device, Model, Loss>::place_of(position index) const {
   return at;
 }
 
-// The input rows of a section: of its stage's checkpoint, or what the section before it left.
 template <class Device, class Model, class Loss>
-section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_of(
-    position section, const chunk_place& at) {
-  if (section == 0) {
+section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_of_stage(
+    position s, const chunk_place& at) {
+  if (s == 0) {
     if constexpr (list::takes_tokens()) {
       return {data_->tokens.subspan(std::size_t(at.rows.first), std::size_t(at.rows.rows())), {}};
     } else {
@@ -64,11 +69,18 @@ section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_
       return {{}, {const_cast<scalar*>(x.data), x.rows, x.cols, x.stride}};
     }
   }
-  for (position s = 1; s < stage_count(); ++s) {
-    if (stage(s).first == section) return {{}, storage_.checkpoints[std::size_t(s)].rows_in(at.rows)};
+  return {{}, storage_.checkpoints[std::size_t(s)].rows_in(at.rows)};
+}
+
+// The input rows of a section: of its stage's checkpoint, or what the section before it left.
+template <class Device, class Model, class Loss>
+section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_of(
+    position section, const chunk_place& at) {
+  for (position s = 0; s < stage_count(); ++s) {
+    if (stage(s).first == section) return input_of_stage(s, at);
     // A remember half reads the rows that its read half, in the next stage, starts from.
-    if (stage(s).first == section + 1 && instance(section).part == half::remember)
-      return {{}, storage_.checkpoints[std::size_t(s)].rows_in(at.rows)};
+    if (stage(s).last == section + 1 && instance(section).part == half::remember)
+      return input_of_stage(s + 1, at);
   }
   return {{}, result_of(section - 1, at)};
 }
@@ -87,40 +99,51 @@ view<typename Device::scalar> basic_engine<Device, Model, Loss>::result_of(posit
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::ascend(const sweep& s) {
   const stage_plan& own = stage(s.stage);
-  const bool forward = s.kind == sweep_kind::forward, rebuild = s.kind == sweep_kind::rebuild;
+  // A last chunk that is replayed with remember needs no rebuild.
+  const position end = plan_.chunk_count() - (s.kind == sweep_kind::rebuild);
+  for (position i = own.first; i < (s.kind == sweep_kind::rebuild ? own_last(own) : own.last); ++i)
+    start_memory(i);
+  ascend(s, 0, end);
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::ascend(const sweep& s, position first_chunk,
+                                               position last_chunk) {
+  const stage_plan& own = stage(s.stage);
+  const bool forward = s.kind == sweep_kind::forward;
+  const bool again = s.kind == sweep_kind::rebuild || s.kind == sweep_kind::refill;
   const position last = own_last(own), chunks = plan_.chunk_count();
   position last_state = own.first;  // behind the last section that holds a state
   for (position i = own.first; i < last; ++i)
-    if (instance(i).holds_state) last_state = i + 1;
-  // A last chunk that is replayed with remember needs no rebuild.
-  const position end = rebuild ? chunks - 1 : chunks;
+    if (instance(i).holds_state || (instance(i).holds_tally && !again)) last_state = i + 1;
 
-  for (position i = own.first; i < own.last; ++i)
-    if (!(rebuild && i >= last)) start_memory(i);
-  for (position c = 0; c < end; ++c) {
+  for (position c = first_chunk; c < last_chunk; ++c) {
     const chunk_place at = place_of(c);
     if (trace_) trace_->push_back({s, at.rows});
     view<scalar> to = s.stage + 1 < stage_count() ? storage_.checkpoints[std::size_t(s.stage) + 1]
                                                   : storage_.stream;
-    if (to.rows > 0) to = to.middle_cols(0, instance(last - 1).out).rows_in(at.rows);
+    if (to.rows > 0) to = to.middle_cols(0, instance(own.last - 1).out).rows_in(at.rows);
     const bool saves = forward && own.keeps_chunk && c + 1 == chunks;
     for (position i = own.first; i < (forward ? last : last_state); ++i)
       storage_.with(model_, i, [&](const auto& section, auto& cell) {
         constexpr program p = std::decay_t<decltype(section)>::steps;
         const bool ends = i + 1 == last;
         const bool direct = ends && to.rows > 0 && !p.lasts(p.result);
-        const visit why{.state_only = !forward && i + 1 == last_state,
+        const visit why{.remembers = s.kind != sweep_kind::refill,
+                        .state_only = !forward && i + 1 == last_state,
                         .saves = saves,
                         .keeps_outputs = own.keeps_outputs,
-                        .restored = rebuild && own.keeps_outputs};
+                        .restored = again && own.keeps_outputs,
+                        .first = !again};
         const view<scalar> out = direct ? to : result_of(i, at);
         run_forward(on_, section, cell, at, std::uint64_t(i), input_of(i, at), out, why);
         if (forward && ends && !direct && to.rows > 0) copy(on_, out, to);
       });
     if (forward && last < own.last) {
-      if (last == own.first) copy(on_, input_of(own.first - 1, at).rows, to);
+      if (last == own.first) copy(on_, input_of_stage(s.stage, at).rows, to);
       storage_.with(model_, last, [&](const auto& section, auto& cell) {
-        run_forward(on_, section, cell, at, std::uint64_t(last), input_of(last, at), {}, visit{});
+        run_forward(on_, section, cell, at, std::uint64_t(last), input_of(last, at), {},
+                    visit{.first = true});
       });
     }
   }
@@ -151,6 +174,9 @@ void basic_engine<Device, Model, Loss>::descend(position s) {
   const bool fused = final_stage && plan_.choice.fuses_head;
   const bool rebuilt = !final_stage && !own.keeps_memory;
 
+  // No rebuild sweep brought the other stream's memory back.
+  if (rebuilt && !plan_.rebuilds(s))
+    for (position i = own.first; i < last; ++i) start_memory(i);
   for (position i = own.first; i < last; ++i) clear_state_gradients(i);
   if (instance(own.first).part == half::read) clear_state_gradients(own.first - 1);
   auto head_edge = plan_.head_chunks.size() - 1;
@@ -159,6 +185,9 @@ void basic_engine<Device, Model, Loss>::descend(position s) {
     const chunk_place at = place_of(c);
     if (trace_) trace_->push_back({{sweep_kind::descend, s}, at.rows});
     const bool last_chunk = c + 1 == chunks;
+    const snapshots kept = plan_.carry_snapshots();
+    if (kept.two_levels() && !last_chunk && kept.begins_interval(c + 1) && carries(own))
+      ascend({sweep_kind::refill, s}, c / kept.interval * kept.interval, c);
     visit why{.remembers = rebuilt && last_chunk,
               .saves = true,
               .keeps_outputs = own.keeps_outputs,
@@ -225,7 +254,7 @@ void basic_engine<Device, Model, Loss>::forward_only(F&& consume) {
     for (position i = own.first; i < own.last; ++i)
       storage_.with(model_, i, [&](const auto& section, auto& cell) {
         run_forward(on_, section, cell, at, std::uint64_t(i), input_of(i, at), result_of(i, at),
-                    visit{.keeps_outputs = own.keeps_outputs});
+                    visit{.keeps_outputs = own.keeps_outputs, .first = true});
       });
     for (; edge + 1 < plan_.head_chunks.size() && plan_.head_chunks[edge + 1] <= at.rows.last; ++edge) {
       const row_range rows{plan_.head_chunks[edge], plan_.head_chunks[edge + 1]};
@@ -234,32 +263,85 @@ void basic_engine<Device, Model, Loss>::forward_only(F&& consume) {
   }
 }
 
-// Brings the prefix rows of a section's memories to their place.
+// What stands in a section's memories before a sweep: prefix rows, empty totals, the other stream.
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::start_memory(position i) {
-  if (plan_.shape.prefix == 0) return;
   storage_.with(model_, i, [&](const auto& section, auto& cell) {
-    detail::for_each_initial(section, instance(i), cell, plan_.shape.prefix, 0,
-                             [&](auto& own, auto k, position, position, bool is_carry) {
-                               if (!is_carry)
-                                 copy(on_, own.initial[k],
-                                      own.value[k].middle_rows(0, plan_.shape.prefix));
-                             });
+    using type = std::decay_t<decltype(section)>;
+    for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
+      auto& own = std::get<op>(cell.operators);
+      if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::total &&
+                    type::part != half::read)
+        zero(on_, own.value[k]);
+    });
+    if (plan_.shape.prefix > 0)
+      detail::for_each_initial(section, instance(i), cell, plan_.shape.prefix, 0,
+                               [&](auto& own, auto k, position, position, bool is_carry) {
+                                 if (!is_carry)
+                                   copy(on_, own.initial[k],
+                                        own.value[k].middle_rows(0, plan_.shape.prefix));
+                               });
+    if constexpr (type::steps.crosses())
+      for (std::size_t c = 0; c + 1 < plan_.context_chunks.size(); ++c) {
+        const chunk_place at = context_place(c);
+        run_context(on_, section, cell, at, std::uint64_t(i), context_rows(at), {});
+      }
   });
 }
 
-// Gives the gradient of the prefix rows to the caller.
+// Gives the gradients of prefix rows and of the other stream's rows to the caller.
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::finish_memory(position i) {
-  if (plan_.shape.prefix == 0 || data_->d_initial.empty()) return;
   storage_.with(model_, i, [&](const auto& section, auto& cell) {
-    detail::for_each_initial(section, instance(i), cell, plan_.shape.prefix, 0,
-                             [&](auto& own, auto k, position, position, bool is_carry) {
-                               if (!is_carry)
-                                 add(on_, own.gradient[k].middle_rows(0, plan_.shape.prefix),
-                                     own.d_initial[k]);
-                             });
+    if (plan_.shape.prefix > 0 && !data_->d_initial.empty())
+      detail::for_each_initial(section, instance(i), cell, plan_.shape.prefix, 0,
+                               [&](auto& own, auto k, position, position, bool is_carry) {
+                                 if (!is_carry)
+                                   add(on_, own.gradient[k].middle_rows(0, plan_.shape.prefix),
+                                       own.d_initial[k]);
+                               });
+    if constexpr (std::decay_t<decltype(section)>::steps.crosses())
+      for (std::size_t c = plan_.context_chunks.size() - 1; c-- > 0;) {
+        const chunk_place at = context_place(c);
+        run_context(on_, section, cell, at, std::uint64_t(i), context_rows(at),
+                    data_->d_context.rows_in(at.rows));
+      }
   });
+}
+
+template <class Device, class Model, class Loss>
+chunk_place basic_engine<Device, Model, Loss>::context_place(std::size_t chunk) const {
+  chunk_place at = place_of({plan_.context_chunks[chunk], plan_.context_chunks[chunk + 1]},
+                            plan_.context_grains);
+  at.samples = &plan_.shape.context;
+  at.prefix = 0;
+  return at;
+}
+
+template <class Device, class Model, class Loss>
+view<typename Device::scalar> basic_engine<Device, Model, Loss>::context_rows(
+    const chunk_place& at) const {
+  const view<const scalar> c = data_->context.rows_in(at.rows);
+  return {const_cast<scalar*>(c.data), c.rows, c.cols, c.stride};
+}
+
+// Once every token has been added to the tallies: values, and the gradients that descend injects.
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::add_side_losses() {
+  chunk_place all;
+  all.samples = &plan_.shape.samples;
+  for (position i = 0; i < position(model_.count()); ++i)
+    storage_.with(model_, i, [&](const auto& section, auto& cell) {
+      if constexpr (std::decay_t<decltype(section)>::steps.holds_tally())
+        storage_.section_values(i, 0) = side_losses(on_, section, cell, all, std::uint64_t(i));
+    });
+}
+
+template <class Device, class Model, class Loss>
+bool basic_engine<Device, Model, Loss>::carries(const stage_plan& s) const {
+  for (position i = s.first; i < s.last; ++i)
+    if (instance(i).split.carries) return true;
+  return false;
 }
 
 template <class Device, class Model, class Loss>
@@ -270,8 +352,12 @@ void basic_engine<Device, Model, Loss>::clear_state_gradients(position i) {
       using type = std::decay_t<decltype(section)>;
       constexpr bool boundary =
           type::part == half::read && type::steps.operators[op].split.forces_cut();
-      if constexpr ((kind == slot_kind::memory || kind == slot_kind::carry) && !boundary)
+      if constexpr (!boundary &&
+                    (kind == slot_kind::memory || kind == slot_kind::carry ||
+                     kind == slot_kind::total || kind == slot_kind::context)) {
         zero(on_, std::get<op>(cell.operators).gradient[k]);
+        if (kind == slot_kind::carry) zero(on_, std::get<op>(cell.operators).d_ends[k]);
+      }
     });
   });
 }

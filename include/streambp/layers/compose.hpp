@@ -6,6 +6,7 @@
 
 #include "../core/error.hpp"
 #include "../core/position.hpp"
+#include "../traits/declared.hpp"
 
 namespace streambp {
 
@@ -62,15 +63,23 @@ inline constexpr bool is_composition<repeat_of<F>> = true;
 template <class F>
 inline constexpr bool is_composition<frozen_of<F>> = true;
 
-// A type that the library may chain with |: a composition, or something that looks like a layer.
-// Whether it is a good layer is said by explain_layer, in words.
+// What may stand on a side of |.
 template <class L>
-concept composable =
-    is_composition<L> || requires { &L::slots; } || requires { L::sees; } || requires { L::name; } ||
-    requires(const L& layer, position in) { layer.features(in); };
+concept composable = is_composition<L> || declared_layer<L>;
 
-template <composable A, composable B>
+template <class L>
+constexpr bool explain_side() {
+  if constexpr (is_composition<L>)
+    return true;
+  else
+    return explain_declared<L>();
+}
+
+// One side is enough to make it this library's |; the other one is asked for in words.
+template <class A, class B>
+  requires(composable<A> || composable<B>)
 constexpr sequential<A, B> operator|(A first, B second) {
+  static_assert((explain_side<A>(), explain_side<B>(), true));
   return {std::move(first), std::move(second)};
 }
 

@@ -65,16 +65,14 @@ struct gated_recurrence {
     activation_forward(at.on, activation::sigmoid, at[z], at[f]);
     project(at.on, x, at[wc], at[c]);
     add_bias(at.on, at[bc], at[c]);
-    scan_forward(at.on, at.pieces(), at[f], at[c], at.initial(state), at.in(state), at[h],
-                 at.out(state));
+    scan_forward(at.on, at.pieces(), at.states(state), at[f], at[c], at[h]);
     if (at.wants_output) project(at.on, at[h], at[wo], y);
   }
   void backward(auto& at, auto x, auto, auto dy, auto dx) const {
     if (at.trains(wo)) add_weight_gradient(at.on, dy, at[h], at.d(wo), at.grains());
     project_back(at.on, dy, at[wo], at[dh], write::assign);
     const auto df = at[f], dc = at[c];  // in the places of f and c
-    scan_backward(at.on, at.pieces(), at[f], at[c], at.initial(state), at.in(state), at[h], at[dh],
-                  at.d_out(state), df, dc, at.d_in(state), at.d_initial(state));
+    scan_backward(at.on, at.pieces(), at.states(state), at[f], at[c], at[h], at[dh], df, dc);
     const auto dz = at[dh];
     zero(at.on, dz);
     activation_backward(at.on, activation::sigmoid, at[z], df, dz);

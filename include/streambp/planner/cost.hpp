@@ -20,8 +20,10 @@ class flop_counts {
 
   flop_counts(const list& model, const plan_shape& shape) : model_(model), shape_(shape), cells_(model) {
     arena nothing;
-    cells_.place_alone(nothing, model, {shape.samples.tokens(), shape.prefix,
-                                        shape.samples.tokens(), 1, shape.threads});
+    const packed& samples = shape.samples;
+    cells_.place_alone(nothing, model,
+                       {samples.tokens(), shape.prefix, samples.tokens(), {1, 1}, shape.threads,
+                        samples.segments(), samples.parent_count(), shape.context.tokens()});
     for (position i = 0; i < position(model.count()); ++i)
       cells_.with(model, i, [&](const auto& section, auto& cell) {
         shape_parameters(section, model.sections[std::size_t(i)], cell);
@@ -35,6 +37,21 @@ class flop_counts {
   }
   position backward(position section, row_range rows) {
     return remembered(section, rows, visit{.saves = true}, true);
+  }
+  // The other stream's memory of a section, written or taken through.
+  position context(position i, bool backward) {
+    position flops = 0;
+    cells_.with(model_, i, [&](const auto& section, auto& cell) {
+      if constexpr (std::decay_t<decltype(section)>::steps.crosses()) {
+        chunk_place at = place({0, shape_.context.tokens()});
+        at.samples = &shape_.context;
+        const view<scalar> c{nullptr, at.rows.rows(), shape_.context_features};
+        on_.reset_flops();
+        run_context(on_, section, cell, at, 0, c, backward ? c : view<scalar>{});
+        flops = on_.flops();
+      }
+    });
+    return flops;
   }
   // Forward, or forward and backward, of the head over all rows.
   position head(bool backward) {
@@ -55,13 +72,13 @@ class flop_counts {
   }
 
  private:
-  using question = std::tuple<int, position, position, bool, bool, bool, bool, bool, bool>;
+  using question = std::tuple<int, position, position, bool, bool, bool, bool, bool, bool, bool>;
 
   position remembered(position i, row_range rows, const visit& why, bool backward) {
     const auto& instance = model_.sections[std::size_t(i)];
     if (rows.rows() <= 0) return 0;
     const question key{instance.type,  rows.first, rows.last,    why.remembers, why.state_only,
-                       why.result,     why.saves,  why.restored, backward};
+                       why.result,     why.saves,  why.restored, why.first,     backward};
     if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
     const chunk_place at = place(rows);
     const view<scalar> x{nullptr, rows.rows(), instance.in()}, y{nullptr, rows.rows(), instance.out};
@@ -89,6 +106,7 @@ class flop_counts {
     edges_[0] = rows.first;
     edges_[1] = rows.last;
     at.grains = edges_;
+    at.context = &shape_.context;
     return at;
   }
 

@@ -5,7 +5,9 @@
 
 #include "../core/bytes.hpp"
 #include "../cpu/device.hpp"
+#include "../engine/door.hpp"
 #include "../traits/loss_traits.hpp"
+#include "longest.hpp"
 #include "search.hpp"
 
 namespace streambp {
@@ -22,6 +24,9 @@ struct plan_options {
   bool input_gradient = false;
   bool keep = true;         // memories, outputs and chunks may be kept where the budget allows
   bool fuse_head = true;    // the head may run inside the last stage
+  position carry_interval = 0;    // chunks between carries that are kept
+  packed context{};               // the other stream, of a model that crosses to one
+  position context_features = 0;
   geometry grains{};
 };
 
@@ -38,12 +43,13 @@ inline void set_chunks(step_plan& p, position chunk, position head_chunk) {
   p.choice.chunk = chunk;
   p.choice.head_chunk = head_chunk;
   p.chunks = chunk_edges(p.grains, chunk);
+  p.context_chunks = chunk_edges(p.context_grains, chunk);
   p.head_chunks = head_chunk_edges(p.head_grains, p.chunks, head_chunk, p.choice.fuses_head);
 }
 
 template <class List>
 void set_sweeps(step_plan& p, const List& model, bool couples) {
-  sweep_facts f{p.choice.stages, {}, {}, p.choice.fuses_head, couples,
+  sweep_facts f{p.choice.stages, {}, {}, p.choice.fuses_head, model.tallies(), couples,
                 p.shape.input_gradient ? 0 : model.lowest_trained(), p.chunk_count()};
   for (const stage_plan& s : p.choice.stages) {
     f.begins_with_read.push_back(model.sections[std::size_t(s.first)].part == half::read);
@@ -85,7 +91,17 @@ class planner {
     if (options.threads < 1)
       throw shape_error(sentence("plan: ", options.threads, " threads; at least 1"));
     frame_.shape = {samples,         options.features, options.prefix, options.threads,
-                    options.grains, options.input_gradient};
+                    options.grains, options.input_gradient, options.context,
+                    options.context_features};
+    if (model_.crosses() != (options.context.tokens() > 0))
+      throw shape_error(model_.crosses()
+                            ? "plan: the model reads another stream; give its offsets in options.context"
+                            : "plan: options.context is given, but no layer reads another stream");
+    if (model_.crosses() && options.context.segments() != samples.segments())
+      throw shape_error(sentence("plan: ", samples.segments(), " samples read the other stream's ",
+                                 options.context.segments(), "; each has its own"));
+    if (options.budget != std::numeric_limits<std::size_t>::max()) frame_.budget = options.budget;
+    for (const section_instance& s : model_.sections) frame_.forced.push_back(s.forced_cut);
     frame_.grains = grain_edges(samples, options.grains.tile, options.grains.grain);
     const position widest =
         storage<Device, Model>::has_head
@@ -93,6 +109,10 @@ class planner {
             : model_.trunk_width();
     frame_.head_grains = grain_edges(samples, options.grains.tile,
                                      head_grain_of(options.grains, widest), frame_.grains);
+    if (model_.crosses())
+      frame_.context_grains = grain_edges(options.context, options.grains.tile, options.grains.grain);
+    else
+      frame_.context_grains = {0};
     flops_ = std::make_unique<flop_counts<Device, Model>>(model_, frame_.shape);
   }
 
@@ -122,31 +142,20 @@ class planner {
       if (smallest) return a.peak() < b.peak();
       return std::pair(a.cost, a.peak()) < std::pair(b.cost, b.peak());
     };
-    const position tokens = frame_.shape.samples.tokens();
-    const position all_only = plain_only && options_.chunk == 0 ? tokens : options_.chunk;
-    for (const bool fuses : {false, true}) {
-      if (fuses && (!options_.fuse_head || couples || plain_only)) continue;
-      for (const position chunk : detail::sizes(options_.grains.grain, tokens, all_only))
-        for (const position head_chunk :
-             detail::sizes(largest_head_grain(), plain_only ? tokens : 4 * largest_head_grain(),
-                           options_.head_chunk)) {
-          step_plan frame = frame_;
-          frame.choice.fuses_head = fuses;
-          detail::set_chunks(frame, chunk, head_chunk);
-          const stage_costs<Device, Model> costs(model_, *flops_, frame, couples);
-          partial_plan found;
-          const auto stages = search_stages(
-              costs, model_, fuses,
-              stage_limits{smallest ? std::numeric_limits<std::size_t>::max() : options_.budget,
-                           options_.stage, options_.keep, plain_only},
-              smallest, model_.tied, found);
-          if (!stages) continue;
-          frame.choice.stages = *stages;
-          frame.flops = found.flops + head_flops();
-          frame.cost = cost_of(frame, found.flops);
-          frame.bytes.region = found.bytes();
-          if (!best || better(frame, *best)) best = frame;
-        }
+    const stage_limits limits{
+        smallest ? std::numeric_limits<std::size_t>::max() : options_.budget, options_.stage,
+        options_.keep, plain_only};
+    for (step_plan& frame : frames(plain_only)) {
+      const stage_costs<Device, Model> costs(model_, *flops_, frame, couples);
+      partial_plan found;
+      const auto stages = search_stages(costs, model_, frame.choice.fuses_head, limits, smallest,
+                                        model_.tied, found);
+      if (!stages) continue;
+      frame.choice.stages = *stages;
+      frame.flops = found.flops + head_flops();
+      frame.cost = cost_of(frame, found.flops);
+      frame.bytes.region = found.bytes();
+      if (!best || better(frame, *best)) best = frame;
     }
     if (best) best = complete(best->choice);
     return best;
@@ -177,6 +186,39 @@ class planner {
     o.budget = std::numeric_limits<std::size_t>::max();
     o.chunk = o.head_chunk = o.stage = 0;
     return o;
+  }
+
+  // Every choice but that of the stages.
+  std::vector<step_plan> frames(bool plain_only) const {
+    std::vector<step_plan> all;
+    const position tokens = frame_.shape.samples.tokens(), head_grain = largest_head_grain();
+    const position only = plain_only && options_.chunk == 0 ? tokens : options_.chunk;
+    for (const bool fuses : {false, true}) {
+      if (fuses && (!options_.fuse_head || couples || plain_only)) continue;
+      for (const position chunk : detail::sizes(options_.grains.grain, tokens, only))
+        for (const position head_chunk :
+             detail::sizes(head_grain, plain_only ? tokens : 4 * head_grain, options_.head_chunk))
+          for (const position interval : intervals(chunk)) {
+            step_plan frame = frame_;
+            frame.choice.fuses_head = fuses;
+            frame.choice.carry_interval = interval;
+            detail::set_chunks(frame, chunk, head_chunk);
+            all.push_back(std::move(frame));
+          }
+    }
+    return all;
+  }
+
+  // Chunks between carries that are kept: every one, or in two levels.
+  std::vector<position> intervals(position chunk) const {
+    if (options_.carry_interval > 0) return {options_.carry_interval};
+    const bool carries = std::any_of(model_.sections.begin(), model_.sections.end(),
+                                     [](const auto& s) { return s.split.carries; });
+    const position chunks = ceil_div(frame_.shape.samples.tokens(), chunk);
+    position root = 1;
+    while (root * root < chunks) ++root;
+    if (!carries || root < 3) return {1};
+    return {1, root};
   }
 
   position largest_head_grain() const {
@@ -227,12 +269,10 @@ class planner {
   std::unique_ptr<flop_counts<Device, Model>> flops_;
 };
 
-// The fastest exact plan of `model` and `loss` for `samples` that fits options.budget. Throws
-// budget_error, with the least that would do, when none fits; shape_error when layers do not fit
-// together.
-template <class Scalar = float, class Model, class Loss>
-typed_plan<Scalar> plan(const Model& model, const Loss&, const packed& samples,
-                        const plan_options& options = {}) {
+// What plan() does for a model and a loss that nothing is wrong with.
+template <class Scalar, class Model, class Loss>
+typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
+                                const plan_options& options) {
   planner<cpu::device<Scalar>, Model, Loss> search(model, samples, options);
   const auto best = search.search();
   if (!best) {
@@ -246,7 +286,28 @@ typed_plan<Scalar> plan(const Model& model, const Loss&, const packed& samples,
                      : ""),
         least.peak());
   }
-  return {*best};
+  typed_plan<Scalar> p{*best};
+  p.least_flops = search.plain().flops;
+  if (p.budget != 0)
+    p.limit = longest_sequence(samples, options.grains.grain, p.budget, [&](const packed& longer) {
+      plan_options o = options;
+      o.keep = false;  // what is kept costs bytes, and so does a larger head chunk
+      o.head_chunk = 1;
+      return planner<cpu::device<Scalar>, Model, Loss>(model, longer, o).search(true)->bytes;
+    });
+  return p;
+}
+
+// The fastest exact plan of `model` and `loss` for `samples` that fits options.budget. Throws
+// budget_error, with the least that would do, when none fits; shape_error when layers do not fit
+// together.
+template <class Scalar = float, class Model, class Loss>
+typed_plan<Scalar> plan(const Model& model, const Loss&, const packed& samples,
+                        const plan_options& options = {}) {
+  if constexpr (explain_step<cpu::device<Scalar>, Model, Loss>())
+    return fastest_plan<Scalar, Model, Loss>(model, samples, options);
+  else
+    return {};
 }
 
 }  // namespace streambp

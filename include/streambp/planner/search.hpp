@@ -76,7 +76,7 @@ inline std::vector<stage_plan> variants(position first, position last, bool fina
 }
 
 // The stages of fewest FLOPs whose bytes, with `fixed`, stay within the budget; nothing if none do.
-// least: the bytes of the smallest ones, whatever the budget.
+// smallest: those of fewest bytes instead, whatever their FLOPs, which are then not added up.
 template <class Device, class Model>
 std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device, Model>& costs,
                                                      const instance_list<Model>& model, bool fuses,
@@ -103,7 +103,7 @@ std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device, M
             for (std::size_t from = 0; from < fronts[std::size_t(first)].size(); ++from) {
               const partial_plan& before = fronts[std::size_t(first)][from];
               partial_plan p{before.persistent + c.persistent, std::max(before.region, c.region),
-                             before.flops + c.flops, s, from};
+                             before.flops + (smallest ? 0 : c.flops), s, from};
               if (final_stage) p.persistent += costs.fixed_bytes() + (streams ? costs.stream_bytes() : 0);
               if (p.bytes() <= limits.budget) add_point(fronts[std::size_t(last)], p);
             }
@@ -115,7 +115,7 @@ std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device, M
   const auto& ends = fronts[std::size_t(n)];
   if (ends.empty()) return std::nullopt;
   const auto best = std::min_element(ends.begin(), ends.end(), [&](const auto& a, const auto& b) {
-    if (smallest) return std::pair(position(a.bytes()), a.flops) < std::pair(position(b.bytes()), b.flops);
+    if (smallest) return a.bytes() < b.bytes();
     return std::pair(a.flops, position(a.bytes())) < std::pair(b.flops, position(b.bytes()));
   });
   found = *best;

@@ -28,6 +28,8 @@ class stage_costs {
         tokens_(frame.shape.samples.tokens()),
         chunks_(frame.chunk_count()),
         last_chunk_{chunks_ < 1 ? 0 : frame.chunks[std::size_t(chunks_) - 1], tokens_},
+        chunk_edges_(frame.chunks),
+        states_(frame.carry_snapshots()),
         fuses_(frame.choice.fuses_head),
         lowest_(frame.shape.input_gradient ? 0 : model.lowest_trained()) {
     measure(frame, couples);
@@ -84,8 +86,7 @@ class stage_costs {
 
   void measure(const step_plan& frame, bool couples) {
     storage<Device, Model> cells(model_);
-    const layout_shape shape{tokens_, frame.shape.prefix, frame.largest_chunk(), chunks_,
-                             frame.shape.threads};
+    const layout_shape shape = shape_of(frame);
     std::size_t alternate[2] = {};
     position boundary = 0;
     bytes_.resize(model_.count());
@@ -113,38 +114,56 @@ class stage_costs {
         }
       });
     head_ = placed([&](arena& a) {
-      cells.place_head(a, model_, frame.largest_head_chunk(), frame.shape.threads);
+      cells.place_head(a, model_, frame.largest_head_chunk(),
+                       frame.shape.samples.child_count(), frame.shape.threads);
     });
     fixed_ = alternate[0] + alternate[1] + placed([&](arena& a) {
                a.take<std::byte>(1, position(Device::packing_bytes(frame.shape.threads)));
-               cells.place_sums(a, frame, couples);
+               cells.place_sums(a, model_, frame, couples);
              });
-    chunk_gradient_ = rounded(frame.largest_chunk() * model_.widest());
+    chunk_gradient_ = rounded(shape.chunk * model_.widest());
     stream_ = rounded(tokens_ * model_.widest());
   }
 
   // How often each section runs: the order that sweeps_of lays down, counted.
   position flops_of(const stage_plan& s, position own_last, bool final_stage) const {
     const row_range all{0, tokens_}, but_last{0, last_chunk_.first};
-    position last_state = s.first, total = 0;
-    for (position i = s.first; i < own_last; ++i)
+    position last_state = s.first, last_first = s.first, context = 0, total = 0;
+    bool carries = false;
+    for (position i = s.first; i < own_last; ++i) {
       if (at(i).holds_state) last_state = i + 1;
-    const auto states = [&](row_range rows, bool restored) {
+      if (at(i).holds_state || at(i).holds_tally) last_first = i + 1;
+      carries = carries || at(i).split.carries;
+      context += flops_.context(i, false);
+    }
+    const auto states = [&](row_range rows, position end, visit why) {
       position sum = 0;
-      for (position i = s.first; i < last_state; ++i)
-        sum += over(i, rows, {.state_only = i + 1 == last_state, .restored = restored});
+      for (position i = s.first; i < end; ++i) {
+        why.state_only = i + 1 == end;
+        sum += over(i, rows, why);
+      }
       return sum;
     };
     const bool fused = final_stage && fuses_, rebuilt = !final_stage && !s.keeps_memory;
 
     if (fused)
-      total += states(all, false);
+      total += states(all, last_first, {.first = true});
     else
-      for (position i = s.first; i < s.last; ++i) total += over(i, all, {});
+      for (position i = s.first; i < s.last; ++i) total += over(i, all, {.first = true});
+    total += context;
     if (s.last <= lowest_) return total;
 
+    if (rebuilt) total += context;
+    for (position i = s.first; i < own_last; ++i) total += flops_.context(i, true);
+    if (carries && states_.two_levels())
+      for (position c = states_.interval; c < chunks_; c += states_.interval)
+        total += states({chunk_edges_[std::size_t(c - states_.interval)], chunk_edges_[std::size_t(c - 1)]},
+                        last_state,
+                        {.remembers = false, .keeps_outputs = s.keeps_outputs, .restored = s.keeps_outputs});
+
     if (at(s.first).part == half::read && !memory_survives(s)) total += over(s.first - 1, all, {});
-    if (rebuilt && last_state > s.first && chunks_ > 1) total += states(but_last, s.keeps_outputs);
+    if (rebuilt && last_state > s.first && chunks_ > 1) 
+      total += states(but_last, last_state, {.restored = s.keeps_outputs});
     for (position i = s.first; i < s.last; ++i) {
       visit replay{.remembers = false,
                    .result = i + 1 < own_last || (i + 1 == own_last && fused),
@@ -173,6 +192,8 @@ class stage_costs {
   position tokens_;
   position chunks_;
   row_range last_chunk_;
+  std::vector<position> chunk_edges_;
+  snapshots states_;
   bool fuses_;
   position lowest_;
   std::vector<section_bytes> bytes_;

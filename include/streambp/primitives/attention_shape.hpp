@@ -30,7 +30,11 @@ struct attention_shape {
 
 // Pairs of a query row of the piece and a key it sees, for one head.
 constexpr position visible_pairs(const attention_shape& shape, const piece& p) {
-  if (shape.sees_all) return p.rows * (p.seen[0].rows() + p.seen[1].rows());
+  if (shape.sees_all) {
+    position keys = 0;
+    for (const row_range& r : p.seen) keys += r.rows();
+    return p.rows * keys;
+  }
   // Row i sees min(first + i, most) keys; `rising` rows see all before them.
   const position first = p.before + p.start + 1;
   const position most = shape.window > 0 ? shape.window : first + p.rows;

@@ -2,6 +2,7 @@
 // forced cuts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -21,6 +22,8 @@ struct section_instance {
   half part = half::whole;
   dependency split{};
   bool holds_state = false;
+  bool holds_tally = false;
+  bool crosses = false;
   bool trains = false;
   std::array<position, program::most> widths{};  // of the program's values
   std::vector<int> parameters;  // entries of the table, by operator and slot
@@ -55,6 +58,12 @@ struct instance_list {
     position i = 0;
     while (i < position(sections.size()) && !sections[std::size_t(i)].trains) ++i;
     return i;
+  }
+  bool tallies() const {
+    return std::any_of(sections.begin(), sections.end(), [](const auto& s) { return s.holds_tally; });
+  }
+  bool crosses() const {
+    return std::any_of(sections.begin(), sections.end(), [](const auto& s) { return s.crosses; });
   }
   position widest() const {
     position w = 0;
@@ -112,6 +121,8 @@ struct instance_list {
       again.out = again.widths[Section::steps.result];
       again.split = Section::steps.split();
       again.holds_state = Section::steps.holds_state();
+      again.holds_tally = Section::steps.holds_tally();
+      again.crosses = Section::steps.crosses();
       again.trains = Section::steps.trains();
       sections.push_back(again);
     } else {
@@ -134,6 +145,8 @@ struct instance_list {
     result.part = Section::part;
     result.split = Section::steps.split();
     result.holds_state = Section::steps.holds_state();
+    result.holds_tally = Section::steps.holds_tally();
+    result.crosses = Section::steps.crosses();
     result.trains = Section::steps.trains();
     result.widths[0] = width;
     constexpr program whole = whole_program<Section>();

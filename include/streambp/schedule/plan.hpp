@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../core/grain.hpp"
+#include "snapshots.hpp"
 #include "sweep.hpp"
 
 namespace streambp {
@@ -17,6 +18,8 @@ struct plan_shape {
   int threads = 1;
   geometry grains{};
   bool input_gradient = false;  // wanted for input rows or for the initial state
+  packed context;               // the other stream, of a model that crosses to one
+  position context_features = 0;
 };
 
 // The planner's choice.
@@ -25,6 +28,7 @@ struct plan_choice {
   position chunk = 0;       // rows at most
   position head_chunk = 0;  // rows at most
   bool fuses_head = false;  // the head runs inside the last stage; no gradient stream if it is alone
+  position carry_interval = 1;  // chunks between carries that are kept; more: the rest again, in turn
   bool operator==(const plan_choice&) const = default;
 };
 
@@ -42,6 +46,14 @@ struct byte_table {
   std::size_t total() const { return packing + checkpoints + stream + kept + sums + region; }
 };
 
+// How far a budget reaches: the first longer sequence that no plan brings into it, with the bytes of the
+// least plan there. Lengths are tokens of all samples, the last sample made longer.
+struct length_limit {
+  position fits = 0;  // tokens that a plan was found for; 0: nothing was asked
+  position next = 0;  // tokens that none was found for; 0: every length that was tried fits
+  byte_table bytes;   // of next
+};
+
 struct step_plan {
   plan_shape shape;
   plan_choice choice;
@@ -49,15 +61,26 @@ struct step_plan {
   std::vector<position> head_grains; // edges; refine grains
   std::vector<position> chunks;      // edges
   std::vector<position> head_chunks; // edges; inside chunks when the head is fused
+  std::vector<position> context_grains, context_chunks;  // edges in the other stream
   std::vector<sweep> sweeps;
   byte_table bytes;
   position flops = 0;    // of one value and gradient, as the primitives count them
   position least_flops = 0;  // of plain backpropagation
   double cost = 0;       // flops weighted by the rate that the chunk's rows reach
+  std::vector<bool> forced;  // by section: a stage must begin here
+  std::size_t budget = 0;    // bytes that were allowed; 0: any number
+  length_limit limit;
 
+  bool rebuilds(position stage) const {
+    for (const sweep& s : sweeps)
+      if (s == sweep{sweep_kind::rebuild, stage}) return true;
+    return false;
+  }
+  snapshots carry_snapshots() const { return {chunk_count(), choice.carry_interval}; }
   position chunk_count() const { return position(chunks.size()) - 1; }
   position largest_chunk() const { return largest(chunks); }
   position largest_head_chunk() const { return largest(head_chunks); }
+  position largest_context_chunk() const { return largest(context_chunks); }
   std::size_t peak() const { return bytes.total(); }
 
  private:

@@ -82,10 +82,6 @@ struct program {
  private:
   // Walks back from the wanted values. A step runs if it starts(i) or its output is read by one that
   // runs; the flag says whether its OUTPUT is wanted.
-  template <class Starts>
-  constexpr std::array<bool, most> needed(Starts starts, bool result_wanted) const {
-    return needed(starts, result_wanted, [this](int i) { return remembers(i); });
-  }
   template <class Starts, class Reads>
   constexpr std::array<bool, most> needed(Starts starts, bool result_wanted, Reads reads) const {
     std::array<bool, most> live{}, run{};
@@ -102,9 +98,23 @@ struct program {
 
  public:
   // Steps that an ascending sweep needs when nobody wants the section's result: what feeds a memory
-  // or a carry.
-  constexpr std::array<bool, most> feeds_state() const {
-    return needed([this](int i) { return reads_carry(i); }, false);
+  // or a carry, and in the first forward a tally.
+  constexpr std::array<bool, most> feeds_state(bool first) const {
+    return needed([this](int i) { return reads_carry(i); }, false,
+                  [this, first](int i) { return remembers(i) || (first && tallies(i)); });
+  }
+  constexpr bool tallies(int i) const {
+    return steps[i].op >= 0 && operators[steps[i].op].split.tallies && runs_forward(i);
+  }
+  constexpr bool holds_tally() const {
+    for (int i = 0; i < size; ++i)
+      if (tallies(i)) return true;
+    return false;
+  }
+  constexpr bool crosses() const {
+    for (int i = 0; i < operator_count; ++i)
+      if (operators[i].split.crosses) return true;
+    return false;
   }
   constexpr bool reads_carry(int i) const {
     return steps[i].op >= 0 && operators[steps[i].op].split.carries;

@@ -20,11 +20,13 @@ struct stage_plan {
 enum class sweep_kind : unsigned char {
   forward,        // ascending: results to the next checkpoint, memories and carries on the way
   forward_state,  // ascending: memories and carries only; the head follows inside descend
+  tally,          // side losses, once every token has been added to their tallies
   summarise,      // head, for coupled losses: the sums that the loss couples
   head,           // descending: loss, head gradients, gradient of the trunk's result
   remember,       // ascending: memory of a read that sees all, again from its checkpoint
   rebuild,        // ascending: memories and carries again, but for the last chunk
-  descend         // descending: replay a chunk, then its backward
+  descend,        // descending: replay a chunk, then its backward
+  refill          // inside descend, ascending: the carries of the interval that it reaches
 };
 
 struct sweep {
@@ -39,6 +41,7 @@ struct sweep_facts {
   std::vector<bool> begins_with_read;  // by stage: its first section is the read half of an operator
   std::vector<bool> stateful;          // by stage: it carries or remembers
   bool fuses_head = false;
+  bool tallies = false;       // some layer adds a side loss
   bool couples = false;       // the loss needs sums of all tokens before it has a gradient
   position lowest = 0;        // first section whose backward is wanted
   position chunks = 1;
@@ -58,6 +61,7 @@ inline std::vector<sweep> sweeps_of(const sweep_facts& f) {
   for (position s = 0; s < stages; ++s)
     order.push_back({s + 1 == stages && f.fuses_head ? sweep_kind::forward_state
                                                      : sweep_kind::forward, s});
+  if (f.tallies) order.push_back({sweep_kind::tally, stages - 1});
   if (f.couples) order.push_back({sweep_kind::summarise, stages - 1});
   if (!f.fuses_head) order.push_back({sweep_kind::head, stages - 1});
   for (position s = stages; s-- > 0 && f.stages[std::size_t(s)].last > f.lowest;) {

@@ -15,7 +15,9 @@ inline constexpr reach all = reach::all;
 struct dependency {
   reach sees = reach::row;
   bool carries = false;    // a state goes from row to row
-  bool remembers = false;  // rows are written for other tokens to read
+  bool remembers = false;  // rows, or a total of them, are written for other tokens to read
+  bool tallies = false;    // a sum over all tokens is a side loss
+  bool crosses = false;    // rows of another stream are read
 
   // A read that sees all can start only when every row has been remembered.
   constexpr bool forces_cut() const { return sees == reach::all; }
@@ -27,7 +29,8 @@ struct dependency {
 // The dependency of `second` after `first`.
 constexpr dependency then(dependency first, dependency second) {
   return {std::max(first.sees, second.sees), first.carries || second.carries,
-          first.remembers || second.remembers};
+          first.remembers || second.remembers, first.tallies || second.tallies,
+          first.crosses || second.crosses};
 }
 
 }  // namespace streambp

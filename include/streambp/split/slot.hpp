@@ -14,6 +14,9 @@ enum class slot_kind : unsigned char {
   parameter,  // (rows, cols), trained or frozen
   shared,     // another layer's parameter of the same tag, used a second time
   memory,     // cols a token, written by remember, read by rows that see it
+  total,      // cols a segment, added up by remember, read by every row of the segment
+  context,    // cols a token of another stream, written by remember_context
+  tally,      // cols once, added up over all tokens for a side loss
   carry,      // (rows, cols) once, handed from row to row
   saved,      // cols a token, from forward to backward of a chunk
   keepable,   // like saved; may be kept from the first forward for all tokens
@@ -50,6 +53,18 @@ constexpr slot<Tag, slot_kind::shared> shared_parameter(Tag, position rows, posi
 }
 template <class Tag>
 constexpr slot<Tag, slot_kind::memory> memory(Tag, position cols) {
+  return {1, cols};
+}
+template <class Tag>
+constexpr slot<Tag, slot_kind::total> total(Tag, position cols) {
+  return {1, cols};
+}
+template <class Tag>
+constexpr slot<Tag, slot_kind::context> context(Tag, position cols) {
+  return {1, cols};
+}
+template <class Tag>
+constexpr slot<Tag, slot_kind::tally> tally(Tag, position cols) {
   return {1, cols};
 }
 template <class Tag>

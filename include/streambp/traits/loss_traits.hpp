@@ -36,6 +36,8 @@ enum class over : unsigned char { tokens, samples, nothing };
 
 template <class L>
 struct loss_traits {
+  using adopts = L;  // whose members these are
+
   static constexpr bool couples = requires(const L& l, std::span<double> s) { l.couple(s, s); };
   static constexpr bool sees_rows = !couples && !requires(const L& l) { l.term(row_statistics{}, token{}); };
 
@@ -47,6 +49,10 @@ struct loss_traits {
   }
   static double couple(const L& loss, std::span<const double> sums, std::span<double> slopes) {
     return loss.couple(sums, slopes);
+  }
+  template <class Device, class Rows>
+  static double rows(const L& loss, Device& on, position first_row, Rows y) {
+    return loss.rows(on, first_row, y);
   }
   static logit_transform logits(const L& loss) {
     if constexpr (requires { loss.logits; })

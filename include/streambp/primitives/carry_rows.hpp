@@ -1,0 +1,58 @@
+// Where the states of a carry come from and go to: chunk to chunk, parent to child.
+#pragma once
+
+#include "../core/packed.hpp"
+#include "../core/view.hpp"
+
+namespace streambp {
+
+// One state is a row. Ascending, a piece starts from before(piece) and leaves its last state at
+// kept(piece) and handed_on(piece); descending, it starts from d_after(piece) and leaves the gradient
+// of the state it started from at d_before(piece).
+template <class Scalar>
+struct carry_rows {
+  const packed* samples = nullptr;
+  row_range chunk{};
+  view<Scalar> in, d_in;            // before the chunk's first row
+  view<Scalar> out, d_out;          // after its last
+  view<const Scalar> initial;       // of a sample without parent; no data: zero
+  view<Scalar> d_initial;           // no data: not wanted
+  view<Scalar> ends, d_ends;        // (parents, width): the last state of each segment with children
+
+  // Null: zero.
+  const Scalar* before(const piece& p) const {
+    if (p.start > 0) return in.data;
+    if (const position parent = samples->parent(p.segment); parent >= 0)
+      return ends.row(samples->parent_number(parent));
+    return initial.data;
+  }
+  // Null: nobody reads it.
+  Scalar* kept(const piece& p) const {
+    return ends_segment(p) && number(p) >= 0 ? ends.row(number(p)) : nullptr;
+  }
+  Scalar* handed_on(const piece& p) const {
+    return chunk.first + p.last() == chunk.last && !ends_segment(p) ? out.data : nullptr;
+  }
+  // Null: zero. A segment that goes on has no child yet, one that ends hands nothing on.
+  const Scalar* d_after(const piece& p) const {
+    if (ends_segment(p)) return number(p) >= 0 ? d_ends.row(number(p)) : nullptr;
+    return d_out.data;
+  }
+  // Assigned for a piece in the middle of its segment, added to at a segment's start. Null: not
+  // wanted.
+  bool d_before_assigns(const piece& p) const { return p.start > 0; }
+  Scalar* d_before(const piece& p) const {
+    if (p.start > 0) return d_in.data;
+    if (const position parent = samples->parent(p.segment); parent >= 0)
+      return d_ends.row(samples->parent_number(parent));
+    return d_initial.data;
+  }
+
+ private:
+  bool ends_segment(const piece& p) const {
+    return chunk.first + p.last() == samples->segment(p.segment).last;
+  }
+  position number(const piece& p) const { return samples->parent_number(p.segment); }
+};
+
+}  // namespace streambp
