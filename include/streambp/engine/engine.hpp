@@ -69,8 +69,13 @@ class basic_engine {
   // The loss alone: the forward pass and the head. The same bits as add_gradient's value.
   double value(std::span<const scalar> parameters, const batch_type& data) {
     open(parameters, data, {}, true);
-    forward_only([&](row_range rows, view<scalar> h) { visit_head(rows, h, {}, head_visit::value); });
-    if constexpr (loss_traits<Loss>::couples) couple();
+    if constexpr (loss_traits<Loss>::couples) {  // sums are added up in a gradient's order
+      forward_only([](row_range, view<scalar>) {});
+      visit_heads(head_visit::summarise);
+    } else {
+      forward_only([&](row_range rows, view<scalar> h) { visit_head(rows, h, {}, head_visit::value); });
+    }
+    couple(false);
     add_side_losses();
     return close();
   }
@@ -152,7 +157,7 @@ class basic_engine {
   void descend(position stage);
   template <class F>
   void forward_only(F&& consume);
-  void couple();
+  void couple(bool wants_gradient);
   void add_side_losses();
   bool carries(const stage_plan& s) const;
   chunk_place place_of(position index) const;

@@ -36,9 +36,15 @@ void basic_engine<Device, Model, Loss>::visit_head(row_range rows, view<scalar> 
     for (std::size_t g = 0; g + 1 < at.grains.size(); ++g) values[g] = 0;
 
   if constexpr (traits::sees_rows) {
-    for (std::size_t g = at.grains.size() - 1; g-- > 0;) {
-      const row_range own{at.grains[g], at.grains[g + 1]};
-      values[g] = traits::rows(loss_, on_, own.first, dy.middle_rows(own.first - rows.first, own.rows()));
+    if (traits::collects && why != head_visit::gradient) {
+      if constexpr (traits::collects) traits::collect(loss_, on_, rows.first, dy);
+    } else {
+      for (std::size_t g = at.grains.size() - 1; g-- > 0;) {
+        const row_range own{at.grains[g], at.grains[g + 1]};
+        const double value =
+            traits::rows(loss_, on_, own.first, dy.middle_rows(own.first - rows.first, own.rows()));
+        if (!traits::couples) values[g] = value;
+      }
     }
   } else {
     const target_rows targets{head.first, head.targets, head.tokens, head.weights};
@@ -98,11 +104,14 @@ void basic_engine<Device, Model, Loss>::visit_heads(head_visit why) {
 }
 
 template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::couple() {
-  if constexpr (loss_traits<Loss>::couples) {
+void basic_engine<Device, Model, Loss>::couple(bool wants_gradient) {
+  using traits = loss_traits<Loss>;
+  if constexpr (traits::collects) {
+    storage_.grain_values(0, 0) = loss_.couple(wants_gradient);
+  } else if constexpr (traits::couples) {
     const auto n = std::size_t(samples().segments());
-    storage_.grain_values(0, 0) = loss_traits<Loss>::couple(
-        loss_, {storage_.segment_sums.data, n}, {storage_.segment_slopes.data, n});
+    storage_.grain_values(0, 0) = traits::couple(loss_, {storage_.segment_sums.data, n},
+                                                 {storage_.segment_slopes.data, n});
   }
 }
 

@@ -22,7 +22,7 @@ void basic_engine<Device, Model, Loss>::run(const sweep& s) {
       return;  // descend asks for it when it needs it
     case sweep_kind::summarise:
       visit_heads(head_visit::summarise);
-      return couple();
+      return couple(true);
     case sweep_kind::head:
       visit_heads(head_visit::gradient);
       return announce(model_.head);
@@ -225,7 +225,7 @@ void basic_engine<Device, Model, Loss>::descend(position s) {
         }
       });
   }
-  for (position i = own.first; i < own.last; ++i) finish_memory(i);
+  for (position i = own.last; i-- > own.first;) finish_memory(i);
   if (!hook_) return;
   if (fused) announce(model_.head);
   for (position i = own.last; i-- > lowest;)

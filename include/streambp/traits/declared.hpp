@@ -5,6 +5,7 @@
 
 #include "layer_traits.hpp"
 #include "named.hpp"
+#include "probe.hpp"
 
 namespace streambp {
 
@@ -33,12 +34,18 @@ concept widens = requires(const L& layer, position in) {
   { layer.features(in) } -> std::convertible_to<position>;
 };
 
+// Of a final class names are not known.
+template <class L>
+concept final_layer = std::is_final_v<L> && requires(const L& layer, probe& at, view<float> x) {
+  layer.forward(at, x, x);
+};
+
 // Good or not: that is said by fault_of_layer.
 template <class L>
 concept declared_layer = names_slots<L> || names_forward<L> || names_backward<L> || widens<L> ||
     named_layer<L> || requires {
   { L::sees } -> std::convertible_to<reach>;
-} || !std::same_as<adopted<L>, L>;
+} || !std::same_as<adopted<L>, L> || final_layer<L>;
 
 // The door of every composition.
 template <class L>

@@ -49,6 +49,7 @@ constexpr loss_fault fault_of_loss() {
                  summary = names_summary<L> || has_summary<L>,
                  couple = names_couple<L> || has_couple<L>;
   if constexpr (!requires { typename loss_traits<L>::adopts; }) return none;
+  if constexpr (loss_traits<L>::collects) return has_rows<L, Device> ? none : rows_of_other_form;
   if (!term && !rows && !summary && !couple) return not_declared;
   if (int(term) + int(rows) + int(summary || couple) > 1) return two_kinds;
   if (couple && !has_couple<L>) return couple_of_other_form;

@@ -7,6 +7,9 @@
 //   couple(sums, slopes)         -> value; assigns d value / d sum of every segment
 // A row loss sees whole rows and needs no labels:
 //   rows(on, first_row, y)       -> value; turns y into dvalue/dy in place, row by row
+// and one whose gradient needs all rows first, such as the decoder above an encoder, has besides
+//   collect(on, first_row, y)    every row, before the first gradient is asked for
+//   couple(wants_gradient)       -> value; rows() then returns nothing of value
 // Members of token and coupled losses, all optional: logits (logit_transform), wants_mean,
 // ignore_index, average (over::tokens, samples or nothing), check(segments), which may throw.
 #pragma once
@@ -38,8 +41,11 @@ template <class L>
 struct loss_traits {
   using adopts = L;  // whose members these are
 
-  static constexpr bool couples = requires(const L& l, std::span<double> s) { l.couple(s, s); };
-  static constexpr bool sees_rows = !couples && !requires(const L& l) { l.term(row_statistics{}, token{}); };
+  static constexpr bool collects = requires(const L& l) { l.couple(true); };
+  static constexpr bool couples =
+      collects || requires(const L& l, std::span<double> s) { l.couple(s, s); };
+  static constexpr bool sees_rows =
+      collects || (!couples && !requires(const L& l) { l.term(row_statistics{}, token{}); });
 
   static token_term term(const L& loss, const row_statistics& s, const token& t) {
     if constexpr (couples)
@@ -49,6 +55,10 @@ struct loss_traits {
   }
   static double couple(const L& loss, std::span<const double> sums, std::span<double> slopes) {
     return loss.couple(sums, slopes);
+  }
+  template <class Device, class Rows>
+  static void collect(const L& loss, Device& on, position first_row, Rows y) {
+    loss.collect(on, first_row, y);
   }
   template <class Device, class Rows>
   static double rows(const L& loss, Device& on, position first_row, Rows y) {

@@ -1,0 +1,152 @@
+// Two streams: an encoder, and a decoder whose layers read the encoder's rows. To the encoder the
+// whole decoder is a loss of its rows.
+#pragma once
+
+#include <memory>
+
+#include "cpu_engine.hpp"
+
+namespace streambp {
+
+// The decoder as the encoder sees it: a row loss that needs all rows before it has a gradient.
+template <class Scalar, class Decoder, class Loss>
+struct decoder_loss {
+  using engine_type = basic_engine<cpu::device<Scalar>, Decoder, Loss>;
+
+  engine_type* decoder = nullptr;
+  view<Scalar> context, d_context;  // (encoder tokens, features)
+  // Of the step that runs.
+  std::span<const Scalar> parameters{};
+  std::span<Scalar> gradient{};
+  const batch<Scalar>* data = nullptr;
+
+  void collect(auto& on, position first_row, view<Scalar> y) const {
+    copy(on, y, context.middle_rows(first_row, y.rows));
+  }
+  double couple(bool wants_gradient) const {
+    batch<Scalar> with_context = *data;
+    with_context.context = context;
+    with_context.d_context = d_context;
+    if (!wants_gradient) return decoder->value(parameters, with_context);
+    for (position i = 0; i < d_context.rows; ++i)
+      std::fill_n(d_context.row(i), d_context.cols, Scalar(0));
+    return decoder->add_gradient(parameters, with_context, gradient);
+  }
+  double rows(auto& on, position first_row, view<Scalar> y) const {
+    copy(on, d_context.middle_rows(first_row, y.rows), y);
+    return 0;
+  }
+};
+
+template <class Scalar>
+struct encoder_decoder_plan {
+  typed_plan<Scalar> encoder, decoder;
+  std::size_t shared = 0;  // bytes of the encoder's rows and their gradient
+  std::size_t peak() const { return encoder.peak() + decoder.peak() + shared; }
+  position flops() const { return encoder.flops + decoder.flops; }
+};
+
+// Parameters and gradients of the two models stand one after the other: the encoder's first.
+template <class Scalar, class Encoder, class Decoder, class Loss>
+class encoder_decoder {
+ public:
+  using bridge = decoder_loss<Scalar, Decoder, Loss>;
+
+  encoder_decoder(encoder_decoder_plan<Scalar> p, const Encoder& encoder, const Decoder& decoder,
+                  Loss loss)
+      : plan_(std::move(p)),
+        decoder_(plan_.decoder, decoder, std::move(loss)),
+        block_(plan_.shared),
+        encoder_(plan_.encoder, encoder, bridge{&decoder_, rows(0), rows(1)}) {}
+
+  const parameter_table& encoder_parameters() const { return encoder_.parameters(); }
+  const parameter_table& decoder_parameters() const { return decoder_.parameters(); }
+  std::size_t high_water() const {
+    return encoder_.high_water() + decoder_.high_water() + plan_.shared;
+  }
+  position flops() const { return encoder_.flops() + decoder_.flops(); }
+
+  // As basic_engine: `source` is the encoder's batch, `target` the decoder's, with the labels.
+  double add_gradient(std::span<const Scalar> parameters, const batch<Scalar>& source,
+                      const batch<Scalar>& target, std::span<Scalar> gradient) {
+    split(parameters, target);
+    const auto own = std::size_t(encoder_parameters().gradients);
+    encoder_.loss().gradient = gradient.subspan(own);
+    return encoder_.add_gradient(encoder_part(parameters), source, gradient.first(own));
+  }
+  double value(std::span<const Scalar> parameters, const batch<Scalar>& source,
+               const batch<Scalar>& target) {
+    split(parameters, target);
+    return encoder_.value(encoder_part(parameters), source);
+  }
+
+ private:
+  view<Scalar> rows(int which) const {
+    const position tokens = plan_.encoder.shape.samples.tokens(),
+                   width = plan_.decoder.shape.context_features;
+    return {reinterpret_cast<Scalar*>(block_.data()) + which * tokens * width, tokens, width};
+  }
+  std::span<const Scalar> encoder_part(std::span<const Scalar> parameters) const {
+    return parameters.first(std::size_t(encoder_parameters().parameters));
+  }
+  void split(std::span<const Scalar> parameters, const batch<Scalar>& target) {
+    const position own = encoder_parameters().parameters, wanted = own + decoder_parameters().parameters;
+    if (position(parameters.size()) != wanted)
+      throw shape_error(sentence("encoder_decoder: ", parameters.size(), " parameters, the models have ",
+                                 own, " and ", wanted - own));
+    encoder_.loss().parameters = parameters.subspan(std::size_t(own));
+    encoder_.loss().data = &target;
+  }
+
+  encoder_decoder_plan<Scalar> plan_;
+  engine<Scalar, Decoder, Loss> decoder_;
+  mapped_block block_;
+  engine<Scalar, Encoder, bridge> encoder_;
+};
+
+// The fastest plans of both models that fit options.budget together. `options` are the decoder's;
+// `features` is the width of the encoder's rows. Throws budget_error.
+template <class Scalar = float, class Encoder, class Decoder, class Loss>
+encoder_decoder_plan<Scalar> plan_encoder_decoder(const Encoder& encoder, const Decoder& decoder,
+                                                  const Loss& loss, const packed& source,
+                                                  const packed& target, position features,
+                                                  plan_options options = {}) {
+  using bridge = decoder_loss<Scalar, Decoder, Loss>;
+  const std::size_t shared = std::size_t(2 * source.tokens() * features) * sizeof(Scalar);
+  plan_options above = options, below = options;
+  above.context = source;
+  above.context_features = features;
+  below.features = 0;
+  const auto planned = [&](std::size_t for_encoder) {
+    encoder_decoder_plan<Scalar> p;
+    p.shared = shared;
+    below.budget = for_encoder;
+    p.encoder = plan<Scalar>(encoder, bridge{}, source, below);
+    if (options.budget != unlimited)
+      above.budget = options.budget - std::min(options.budget, shared + p.encoder.peak());
+    p.decoder = plan<Scalar>(decoder, loss, target, above);
+    return p;
+  };
+  if (options.budget == unlimited) return planned(unlimited);
+
+  planner<cpu::device<Scalar>, Encoder, bridge> of_encoder(encoder, source, below);
+  const std::size_t least = of_encoder.search(true)->peak();
+  std::optional<encoder_decoder_plan<Scalar>> best;
+  std::size_t missing = 0;
+  for (std::size_t share = least; share <= options.budget; share += std::max(least, share / 2)) {
+    try {
+      auto p = planned(share);
+      if (!best || p.encoder.cost + p.decoder.cost < best->encoder.cost + best->decoder.cost)
+        best = std::move(p);
+    } catch (const budget_error& e) {
+      if (missing == 0) missing = e.least;
+    }
+  }
+  if (!best)
+    throw budget_error(sentence("plan_encoder_decoder: no exact plans fit ", options.budget,
+                                " bytes; the least is ", shared + least + missing),
+                       shared + least + missing);
+  return *best;
+}
+
+}  // namespace streambp

@@ -1,0 +1,133 @@
+// Attention to a second packed sequence: q from x, k and v from the rows c of the other stream.
+// Segment s reads segment s of it.
+#pragma once
+
+#include <cmath>
+
+#include "../core/grain.hpp"
+#include "../primitives/attention_shape.hpp"
+#include "../primitives/write.hpp"
+#include "../split/slot.hpp"
+#include "check.hpp"
+
+namespace streambp {
+
+// 0 = the usual value.
+struct cross_attention_options {
+  position features = 0;
+  position context_features = 0;  // features
+  position heads = 1;
+  position kv_heads = 0;     // heads
+  position head_width = 0;   // features / heads
+  position value_width = 0;  // head_width
+  double scale = 0;          // 1 / sqrt(head_width)
+};
+
+struct cross_attention {
+  struct wq_tag { static constexpr const char* name = "wq"; };
+  struct wk_tag { static constexpr const char* name = "wk"; };
+  struct wv_tag { static constexpr const char* name = "wv"; };
+  struct wo_tag { static constexpr const char* name = "wo"; };
+  struct k_tag { static constexpr const char* name = "k"; };
+  struct v_tag { static constexpr const char* name = "v"; };
+  struct q_tag { static constexpr const char* name = "q"; };
+  struct o_tag { static constexpr const char* name = "o"; };
+  struct lse_tag { static constexpr const char* name = "lse"; };
+  struct dq_tag { static constexpr const char* name = "dq"; };
+  struct d_o_tag { static constexpr const char* name = "d_o"; };
+  struct tiles_tag { static constexpr const char* name = "tiles"; };
+  static constexpr wq_tag wq{};
+  static constexpr wk_tag wk{};
+  static constexpr wv_tag wv{};
+  static constexpr wo_tag wo{};
+  static constexpr k_tag k{};
+  static constexpr v_tag v{};
+  static constexpr q_tag q{};
+  static constexpr o_tag o{};
+  static constexpr lse_tag lse{};
+  static constexpr dq_tag dq{};
+  static constexpr d_o_tag d_o{};
+  static constexpr tiles_tag tiles{};
+  static constexpr const char* name = "cross_attention";
+  static constexpr bool counts_flops = true, backward_reads_output = false;
+  static constexpr reach sees = row;
+
+  cross_attention_options options;
+
+  // Throws shape_error.
+  explicit cross_attention(cross_attention_options given) : options(given) {
+    auto& a = options;
+    expect_positive(name, "features", a.features);
+    expect_positive(name, "heads", a.heads);
+    if (a.context_features == 0) a.context_features = a.features;
+    if (a.kv_heads == 0) a.kv_heads = a.heads;
+    if (a.heads % a.kv_heads != 0)
+      throw shape_error(sentence("cross_attention: ", a.heads, " heads do not share ", a.kv_heads,
+                                 " key and value heads evenly"));
+    if (a.head_width == 0) a.head_width = a.features / a.heads;
+    if (a.value_width == 0) a.value_width = a.head_width;
+    if (a.scale == 0) a.scale = 1 / std::sqrt(double(a.head_width));
+  }
+
+  position features(position given) const {
+    expect_features(name, given, options.features);
+    return given;
+  }
+  auto slots() const {
+    const auto& a = options;
+    const position heads = a.heads * a.head_width, keys = a.kv_heads * a.head_width,
+                   values = a.kv_heads * a.value_width, mixed = a.heads * a.value_width;
+    const initial_value in{0, 1 / std::sqrt(double(a.features))},
+        of_context{0, 1 / std::sqrt(double(a.context_features))},
+        out{0, 1 / std::sqrt(double(mixed))};
+    return std::tuple{parameter(wq, heads, a.features, in),
+                      parameter(wk, keys, a.context_features, of_context),
+                      parameter(wv, values, a.context_features, of_context),
+                      parameter(wo, a.features, mixed, out),
+                      context(k, keys), context(v, values),
+                      saved(q, heads), keepable(o, mixed), keepable(lse, a.heads),
+                      scratch(dq, heads), scratch(d_o, mixed),
+                      workspace(tiles, attention_workspace(shape(largest_tile)))};
+  }
+
+  void remember_context(auto& at, auto c) const {
+    project(at.on, c, at[wk], at.own_context(at[k]));
+    project(at.on, c, at[wv], at.own_context(at[v]));
+  }
+
+  void forward(auto& at, auto x, auto y) const {
+    project(at.on, x, at[wq], at[q]);
+    if (!at.restored)
+      attention_forward(at.on, shape(at.chunk.tile), at.context_pieces(), at[q], at[k], at[v],
+                        nullptr, at[o], at[lse], at[tiles]);
+    if (at.wants_output) project(at.on, at[o], at[wo], y);
+  }
+
+  void backward(auto& at, auto x, auto, auto dy, auto dx) const {
+    if (at.trains(wo)) add_weight_gradient(at.on, dy, at[o], at.d(wo), at.grains());
+    project_back(at.on, dy, at[wo], at[d_o], write::assign);
+    attention_backward(at.on, shape(at.chunk.tile), at.context_pieces(), at[q], at[k], at[v],
+                       nullptr, at[o], at[lse], at[d_o], at[dq], at.d(k), at.d(v), nullptr,
+                       at[tiles]);
+    pull(at, x, dx, at[dq], wq);
+  }
+
+  // Every reader of these rows of the other stream is done.
+  void release_context(auto& at, auto c, auto dc) const {
+    pull(at, c, dc, at.own_context(at.d(k)), wk);
+    pull(at, c, dc, at.own_context(at.d(v)), wv);
+  }
+
+ private:
+  attention_shape shape(position tile) const {
+    const auto& a = options;
+    return {a.heads, a.kv_heads, a.head_width, a.value_width, a.scale, 0, 0, true, tile};
+  }
+  // dw += dyᵀ x, dx += dy w
+  void pull(auto& at, auto x, auto dx, auto dy, auto weight) const {
+    if (at.trains(weight)) add_weight_gradient(at.on, dy, x, at.d(weight), at.grains());
+    project_back(at.on, dy, at[weight], dx, write::add);
+  }
+};
+
+}  // namespace streambp
