@@ -36,27 +36,44 @@ row_gradient slopes_of(row_statistics s) {
   return {1.4 * s.lse + s.mean, -std::cos(s.target), s.lse};
 }
 
-template <class S>
-struct head_run {
-  guarded<S> z, gradient;
-  std::vector<row_statistics> statistics;
+// By row, the tokens it predicts: most rows one, the last row of a shared prompt one a completion.
+using target_lists = std::vector<std::vector<std::int32_t>>;
+
+// The lists of the rows in `own`, as the primitives take them.
+struct flat_targets {
+  std::vector<std::int32_t> first{0}, targets;
+  flat_targets(const target_lists& lists, row_range own) {
+    for (position i = own.first; i < own.last; ++i) {
+      for (const std::int32_t t : lists[std::size_t(i)]) targets.push_back(t);
+      first.push_back(std::int32_t(targets.size()));
+    }
+  }
 };
 
 template <class S>
-head_run<S> run(int threads, logit_transform t, const guarded<S>& raw,
-                const std::vector<std::int32_t>& targets, const std::vector<row_range>& chunks) {
-  head_run<S> r{raw, raw, std::vector<row_statistics>(targets.size(), {-1, -2, -3})};
+struct head_run {
+  guarded<S> z, gradient;
+  std::vector<row_statistics> statistics;  // by target
+};
+
+template <class S>
+head_run<S> run(int threads, logit_transform t, const guarded<S>& raw, const target_lists& lists,
+                const std::vector<row_range>& chunks) {
+  const flat_targets all(lists, {0, (*raw).rows});
+  head_run<S> r{raw, raw, std::vector<row_statistics>(all.targets.size(), {-1, -2, -3})};
   device<S> on(threads);
   for (row_range own : chunks) {
-    const auto count = std::size_t(own.rows()), first = std::size_t(own.first);
-    const auto mine = std::span(targets).subspan(first, count);
-    const auto statistics = std::span(r.statistics).subspan(first, count);
-    row_statistics_of(on, t, (*r.z).rows_in(own), mine, true, statistics);
+    const flat_targets mine(lists, own);
+    const auto statistics =
+        std::span(r.statistics)
+            .subspan(std::size_t(all.first[std::size_t(own.first)]), mine.targets.size());
+    row_statistics_of(on, t, (*r.z).rows_in(own), mine.first, mine.targets, true, statistics);
     std::vector<row_gradient> slopes;
     for (const row_statistics& s : statistics) slopes.push_back(slopes_of(s));
     for (position i = own.first; i < own.last; ++i)
       std::copy((*r.z).row(i), (*r.z).row(i) + (*r.z).cols, (*r.gradient).row(i));
-    gradient_of_rows(on, t, (*r.gradient).rows_in(own), mine, statistics, slopes);
+    gradient_of_rows(on, t, (*r.gradient).rows_in(own), mine.first, mine.targets, statistics,
+                     slopes);
   }
   return r;
 }
@@ -64,60 +81,77 @@ head_run<S> run(int threads, logit_transform t, const guarded<S>& raw,
 }  // namespace
 
 TEST_CASE_TEMPLATE("head: statistics, gradients and bits", S, float, double) {
-  for (const logit_transform t : transforms)
-    for (position v : {1, 3, 15, 16, 17, 50, 303}) {
-      const position rows = 9;
-      const guarded<S> raw(rows, v, 1, 6, 1);
-      std::vector<std::int32_t> targets;
-      for (position i = 0; i < rows; ++i) targets.push_back(std::int32_t(i * 7 % v));
-      const auto once = run<S>(1, t, raw, targets, {{0, rows}});
-      CHECK(once.z.intact());
-      CHECK(once.gradient.intact());
-      std::vector wide(std::size_t(rows), std::vector<double>(std::size_t(v), 0.));
-      for (position i = 0; i < rows; ++i)
-        for (position j = 0; j < v; ++j) wide[std::size_t(i)][std::size_t(j)] = raw(i, j);
-      for (position i = 0; i < rows; ++i) {
-        const auto right = naive(t, wide[std::size_t(i)].data(), v, targets[std::size_t(i)]);
-        const auto ours = once.statistics[std::size_t(i)];
-        const double room = sizeof(S) == 4 ? 2e-6 : 1e-13;
-        CHECK(std::abs(ours.lse - right.lse) < room * std::max(1., std::abs(right.lse)));
-        CHECK(std::abs(ours.target - right.target) < room * std::max(1., std::abs(right.target)));
-        CHECK(std::abs(ours.mean - right.mean) < room * std::max(1., std::abs(right.mean)));
-      }
-      CHECK(error_of(*once.z, [&](position i, position j) { return z_of(t, raw(i, j)); }) <
-            tight<S>);
-      CHECK(error_of(*once.gradient, [&](position i, position j) {
-              const auto right = naive(t, wide[std::size_t(i)].data(), v, targets[std::size_t(i)]);
-              const row_gradient g = slopes_of(right);
-              const double z = z_of(t, raw(i, j)), p = std::exp(z - right.lse);
-              const double hit = targets[std::size_t(i)] == j ? g.target : 0;
-              const double ratio = t.softcap == 0 ? 0 : z / t.softcap;
-              return (g.lse * p + hit + g.mean / double(v)) * t.scale * (1 - ratio * ratio);
-            }) < (sizeof(S) == 4 ? 1e-5 : 1e-13));
-      if (v < 20)
+  for (const bool shared : {false, true})
+    for (const logit_transform t : transforms)
+      for (position v : {1, 3, 15, 16, 17, 50, 303}) {
+        const position rows = 9;
+        const guarded<S> raw(rows, v, 1, 6, 1);
+        target_lists lists;
+        for (position i = 0; i < rows; ++i) lists.push_back({std::int32_t(i * 7 % v)});
+        if (shared) {
+          lists[2] = {std::int32_t(5 % v), 0, std::int32_t(v - 1)};
+          lists[5] = {};
+          lists[6] = {std::int32_t(2 % v), std::int32_t(2 % v)};  // two that begin alike
+        }
+        const flat_targets all(lists, {0, rows});
+        const auto once = run<S>(1, t, raw, lists, {{0, rows}});
+        CHECK(once.z.intact());
+        CHECK(once.gradient.intact());
+        std::vector wide(std::size_t(rows), std::vector<double>(std::size_t(v), 0.));
+        for (position i = 0; i < rows; ++i)
+          for (position j = 0; j < v; ++j) wide[std::size_t(i)][std::size_t(j)] = raw(i, j);
+        for (position i = 0; i < rows; ++i)
+          for (std::size_t k = 0; k < lists[std::size_t(i)].size(); ++k) {
+            const auto right = naive(t, wide[std::size_t(i)].data(), v, lists[std::size_t(i)][k]);
+            const auto ours = once.statistics[std::size_t(all.first[std::size_t(i)]) + k];
+            const double room = sizeof(S) == 4 ? 2e-6 : 1e-13;
+            CHECK(std::abs(ours.lse - right.lse) < room * std::max(1., std::abs(right.lse)));
+            CHECK(std::abs(ours.target - right.target) <
+                  room * std::max(1., std::abs(right.target)));
+            CHECK(std::abs(ours.mean - right.mean) < room * std::max(1., std::abs(right.mean)));
+          }
+        CHECK(error_of(*once.z, [&](position i, position j) {
+                return lists[std::size_t(i)].empty() ? double(raw(i, j)) : z_of(t, raw(i, j));
+              }) < tight<S>);
         CHECK(error_of(*once.gradient, [&](position i, position j) {
-                auto& row = wide[std::size_t(i)];
-                return slope(row[std::size_t(j)], [&] {
-                  return loss_of(naive(t, row.data(), v, targets[std::size_t(i)]));
-                });
-              }) < (sizeof(S) == 4 ? 1e-5 : 2e-8));
+                double sum = 0;
+                for (const std::int32_t target : lists[std::size_t(i)]) {
+                  const auto right = naive(t, wide[std::size_t(i)].data(), v, target);
+                  const row_gradient g = slopes_of(right);
+                  const double z = z_of(t, raw(i, j)), p = std::exp(z - right.lse);
+                  const double hit = target == j ? g.target : 0;
+                  const double ratio = t.softcap == 0 ? 0 : z / t.softcap;
+                  sum += (g.lse * p + hit + g.mean / double(v)) * t.scale * (1 - ratio * ratio);
+                }
+                return sum;
+              }) < (sizeof(S) == 4 ? 1e-5 : 1e-13));
+        if (v < 20)
+          CHECK(error_of(*once.gradient, [&](position i, position j) {
+                  auto& row = wide[std::size_t(i)];
+                  return slope(row[std::size_t(j)], [&] {
+                    double sum = 0;
+                    for (const std::int32_t target : lists[std::size_t(i)])
+                      sum += loss_of(naive(t, row.data(), v, target));
+                    return sum;
+                  });
+                }) < (sizeof(S) == 4 ? 1e-5 : 2e-8));
 
-      const guarded<S> moved(rows, v, 1, 6., 1., 4);
-      std::vector<row_statistics> without(std::size_t(rows), row_statistics{});
-      guarded<S> z = raw;
-      device<S> on(1);
-      row_statistics_of(on, t, *z, targets, false, without);
-      CHECK(same_bits(z, once.z));
-      for (std::size_t i = 0; i < without.size(); ++i) {
-        CHECK(without[i].lse == once.statistics[i].lse);
-        CHECK(without[i].mean == 0);
+        const guarded<S> moved(rows, v, 1, 6., 1., 4);
+        std::vector<row_statistics> without(all.targets.size(), row_statistics{});
+        guarded<S> z = raw;
+        device<S> on(1);
+        row_statistics_of(on, t, *z, all.first, all.targets, false, without);
+        CHECK(same_bits(z, once.z));
+        for (std::size_t i = 0; i < without.size(); ++i) {
+          CHECK(without[i].lse == once.statistics[i].lse);
+          CHECK(without[i].mean == 0);
+        }
+        const auto again = run<S>(2, t, moved, lists, {{7, 9}, {1, 7}, {0, 1}});
+        CHECK(same_bits(once.z, again.z));
+        CHECK(same_bits(once.gradient, again.gradient));
+        CHECK(std::memcmp(once.statistics.data(), again.statistics.data(),
+                          once.statistics.size() * sizeof(row_statistics)) == 0);
       }
-      const auto again = run<S>(2, t, moved, targets, {{7, 9}, {1, 7}, {0, 1}});
-      CHECK(same_bits(once.z, again.z));
-      CHECK(same_bits(once.gradient, again.gradient));
-      CHECK(std::memcmp(once.statistics.data(), again.statistics.data(),
-                        once.statistics.size() * sizeof(row_statistics)) == 0);
-    }
 }
 
 TEST_CASE_TEMPLATE("head: rows that do not count are not touched, and their gradient is 0", S,
@@ -125,29 +159,30 @@ TEST_CASE_TEMPLATE("head: rows that do not count are not touched, and their grad
   guarded<S> z(3, 17, 1, 6, 1);
   for (position j = 0; j < 17; ++j) z(1, j) = std::numeric_limits<S>::quiet_NaN();
   const guarded<S> before = z;
-  const std::vector<std::int32_t> targets{4, -1, 16};
-  std::vector<row_statistics> statistics(3, {-1, -2, -3});
-  const std::vector<row_gradient> slopes(3, {1, -1, std::numeric_limits<double>::quiet_NaN()});
+  const flat_targets lists({{4}, {}, {16}}, {0, 3});
+  std::vector<row_statistics> statistics(2, {-1, -2, -3});
+  const std::vector<row_gradient> slopes(2, {1, -1, std::numeric_limits<double>::quiet_NaN()});
   device<S> on(2);
-  row_statistics_of(on, {2, 0}, *z, targets, false, statistics);
+  row_statistics_of(on, {2, 0}, *z, lists.first, lists.targets, false, statistics);
   CHECK(std::memcmp((*z).row(1), (*before).row(1), 17 * sizeof(S)) == 0);
-  CHECK(statistics[1].lse == -1);
   CHECK(statistics[0].lse > 0);
-  gradient_of_rows(on, {2, 0}, *z, targets, statistics, slopes);
+  CHECK(statistics[1].lse > 0);
+  CHECK(statistics[1].mean == 0);
+  gradient_of_rows(on, {2, 0}, *z, lists.first, lists.targets, statistics, slopes);
   for (position j = 0; j < 17; ++j) CHECK(z(1, j) == 0);
 }
 
 TEST_CASE_TEMPLATE("head: large logits", S, float, double) {
   guarded<S> z(2, 20);
   for (position j = 0; j < 20; ++j) z(0, j) = S(1e5 + j), z(1, j) = S(j == 3 ? -1e5 : -2e5);
-  const std::vector<std::int32_t> targets{19, 3};
+  const flat_targets lists({{19}, {3}}, {0, 2});
   std::vector<row_statistics> statistics(2);
   const std::vector<row_gradient> slopes(2, {1, -1, 0});
   device<S> on(1);
-  row_statistics_of(on, {}, *z, targets, false, statistics);
+  row_statistics_of(on, {}, *z, lists.first, lists.targets, false, statistics);
   CHECK(statistics[0].lse - statistics[0].target == doctest::Approx(0.458675).epsilon(0.1));
   CHECK(statistics[1].lse == -1e5);
-  gradient_of_rows(on, {}, *z, targets, statistics, slopes);
+  gradient_of_rows(on, {}, *z, lists.first, lists.targets, statistics, slopes);
   double total = 0;
   for (position j = 0; j < 20; ++j) total += z(0, j);
   CHECK(std::abs(total) < 1e-6);
@@ -157,12 +192,12 @@ TEST_CASE_TEMPLATE("head: large logits", S, float, double) {
 TEST_CASE("head: probabilities of a wide row sum to one in float") {
   const position v = 50000;
   guarded<float> z(1, v, 1, 4, 20);
-  const std::vector<std::int32_t> targets{7};
+  const flat_targets lists({{7}}, {0, 1});
   std::vector<row_statistics> statistics(1);
   const std::vector<row_gradient> slopes{{1, 0, 0}};
   device<float> on(1);
-  row_statistics_of(on, {}, *z, targets, false, statistics);
-  gradient_of_rows(on, {}, *z, targets, statistics, slopes);
+  row_statistics_of(on, {}, *z, lists.first, lists.targets, false, statistics);
+  gradient_of_rows(on, {}, *z, lists.first, lists.targets, statistics, slopes);
   double total = 0;
   for (position j = 0; j < v; ++j) total += double(z(0, j));
   CHECK(std::abs(total - 1) < 1e-6);
