@@ -15,7 +15,7 @@ struct device_sites {
 // True if steps of the model with the loss can be run on a Device; otherwise errors say why not.
 template <class Device, class Model, class Loss>
 constexpr bool explain_step() {
-  return explain_model<Model, device_sites<Device>>() & explain_loss<Loss, Device>();
+  return explain_model<Model, device_sites<Device>>() && explain_loss<Loss, Device>();
 }
 
 }  // namespace streambp

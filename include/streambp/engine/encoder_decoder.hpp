@@ -90,10 +90,11 @@ class encoder_decoder {
     return parameters.first(std::size_t(encoder_parameters().parameters));
   }
   void split(std::span<const Scalar> parameters, const batch<Scalar>& target) {
-    const position own = encoder_parameters().parameters, wanted = own + decoder_parameters().parameters;
+    const position own = encoder_parameters().parameters,
+                   wanted = own + decoder_parameters().parameters;
     if (position(parameters.size()) != wanted)
-      throw shape_error(sentence("encoder_decoder: ", parameters.size(), " parameters, the models have ",
-                                 own, " and ", wanted - own));
+      throw shape_error(sentence("encoder_decoder: ", parameters.size(),
+                                 " parameters, the models have ", own, " and ", wanted - own));
     encoder_.loss().parameters = parameters.subspan(std::size_t(own));
     encoder_.loss().data = &target;
   }

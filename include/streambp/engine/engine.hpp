@@ -22,7 +22,7 @@ struct trace_event {
 
 template <class Device, class Model, class Loss>
 class basic_engine {
-  static_assert((explain_step<Device, Model, Loss>(), true));
+  static_assert((explain_step<Device, Model, Loss>(), true));  // an error there is in words
 
  public:
   using scalar = typename Device::scalar;

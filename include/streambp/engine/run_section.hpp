@@ -32,7 +32,8 @@ auto site_of(Device& on, const chunk_place& chunk, Cell& cell, const Layer&, std
   return site<Device, Layer>{on,           chunk,
                              cell,         instance,
                              wants_output, why.keeps_outputs,
-                             why.restored,  why.first};
+                             why.restored,  why.saves,
+                             why.first};
 }
 
 // Layers that touch data themselves see none of the planner's rows, and their FLOPs stay uncounted.

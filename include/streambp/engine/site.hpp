@@ -41,6 +41,7 @@ struct site {
   bool wants_output = true;     // false: only what backward needs must be computed
   bool keeps_outputs = false;   // keepable slots hold all tokens
   bool restored = false;        // keepable slots hold this chunk's rows already
+  bool saves = false;           // backward follows
   bool tallies = false;         // the first forward: tallies are added up now and never again
 
   piece_list pieces() const { return chunk.pieces(); }

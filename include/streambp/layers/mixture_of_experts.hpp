@@ -1,0 +1,172 @@
+// y = Σ_j w_j expert_j(x) over the top experts of a router (Shazeer et al. 2017), each a gated MLP;
+// with the balance loss of Switch transformers (Fedus et al. 2022) and the router's z-loss (Zoph et
+// al. 2022) as side losses. No token is dropped.
+#pragma once
+
+#include <cmath>
+
+#include "../primitives/activation.hpp"
+#include "../primitives/write.hpp"
+#include "../split/slot.hpp"
+#include "check.hpp"
+
+namespace streambp {
+
+struct expert_options {
+  position features = 0;
+  position inner = 0;       // of one expert
+  position experts = 1;
+  position top = 1;         // experts a token
+  bool normalised = true;   // the weights of a token's experts sum to 1
+  double balance = 0;       // · experts Σ_e (share of choices)_e (mean probability)_e
+  double z_loss = 0;        // · mean (log Σ exp logits)²
+  activation kind = activation::silu;
+};
+
+struct mixture_of_experts {
+  struct router_tag { static constexpr const char* name = "router"; };
+  struct gate_tag { static constexpr const char* name = "gate"; };
+  struct up_tag { static constexpr const char* name = "up"; };
+  struct down_tag { static constexpr const char* name = "down"; };
+  struct sums_tag { static constexpr const char* name = "sums"; };
+  struct p_tag { static constexpr const char* name = "p"; };
+  struct lse_tag { static constexpr const char* name = "lse"; };
+  struct chosen_tag { static constexpr const char* name = "chosen"; };
+  struct weights_tag { static constexpr const char* name = "weights"; };
+  struct place_tag { static constexpr const char* name = "place"; };
+  struct x_tag { static constexpr const char* name = "x"; };
+  struct g_tag { static constexpr const char* name = "g"; };
+  struct u_tag { static constexpr const char* name = "u"; };
+  struct y_tag { static constexpr const char* name = "y"; };
+  struct h_tag { static constexpr const char* name = "h"; };
+  struct dx_tag { static constexpr const char* name = "dx"; };
+  struct dw_tag { static constexpr const char* name = "dw"; };
+  struct first_tag { static constexpr const char* name = "first"; };
+  static constexpr router_tag router{};
+  static constexpr gate_tag gate{};
+  static constexpr up_tag up{};
+  static constexpr down_tag down{};
+  static constexpr sums_tag sums{};
+  static constexpr p_tag p{};
+  static constexpr lse_tag lse{};
+  static constexpr chosen_tag chosen{};
+  static constexpr weights_tag weights{};
+  static constexpr place_tag place{};
+  static constexpr x_tag copies{};
+  static constexpr g_tag g{};
+  static constexpr u_tag u{};
+  static constexpr y_tag y_copies{};
+  static constexpr h_tag h{};
+  static constexpr dx_tag dx_copies{};
+  static constexpr dw_tag dw{};
+  static constexpr first_tag first{};
+  static constexpr const char* name = "experts";
+  static constexpr bool counts_flops = true, backward_reads_output = false;
+  static constexpr reach sees = row;
+
+  expert_options options;
+
+  // Throws shape_error.
+  explicit mixture_of_experts(expert_options given) : options(given) {
+    expect_positive(name, "features", given.features);
+    expect_positive(name, "inner", given.inner);
+    expect_positive(name, "top", given.top);
+    if (given.top > given.experts)
+      throw shape_error(sentence("experts: the top ", given.top, " of ", given.experts, " experts"));
+  }
+
+  position features(position given) const {
+    expect_features(name, given, options.features);
+    return given;
+  }
+  auto slots() const {
+    const auto& o = options;
+    const position d = o.features, e = o.experts, k = o.top;
+    const initial_value in{0, 1 / std::sqrt(double(d))}, out{0, 1 / std::sqrt(double(o.inner))};
+    return std::tuple{parameter(router, e, d, in), parameter(gate, e * o.inner, d, in),
+                      parameter(up, e * o.inner, d, in), parameter(down, e * d, o.inner, out),
+                      tally(sums, 2 * e + 1),
+                      saved(p, e), saved(lse, 1), saved(chosen, k), saved(weights, k),
+                      saved(place, k), saved(copies, k * d), saved(g, k * o.inner),
+                      saved(u, k * o.inner), saved(y_copies, k * d),
+                      scratch(h, k * o.inner), scratch(dx_copies, k * d), scratch(dw, k),
+                      workspace(first, e + 1)};
+  }
+
+  void forward(auto& at, auto x, auto y) const {
+    project(at.on, x, at[router], at[p]);
+    route(at.on, at[p], options.normalised, at[lse], at[chosen], at[weights]);
+    if (at.tallies) add_routing_sums(at.on, at[p], at[lse], at[chosen], at.grains(), at[sums]);
+    if (!at.wants_output && !at.saves) return;
+    const position n = x.rows * options.top;
+    const auto xs = stacked(at[copies], n), gs = stacked(at[g], n), us = stacked(at[u], n),
+               hs = stacked(at[h], n), ys = stacked(at[y_copies], n);
+    order_by_expert(at.on, at[chosen], options.experts, at[place], at[first]);
+    copy_to_experts(at.on, x, at[place], {}, xs);
+    project_experts(at.on, at[first], options.experts, xs, at[gate], gs);
+    project_experts(at.on, at[first], options.experts, xs, at[up], us);
+    gated_forward(at.on, options.kind, gs, us, hs);
+    project_experts(at.on, at[first], options.experts, hs, at[down], ys);
+    if (!at.wants_output) return;
+    zero(at.on, y);
+    add_from_experts(at.on, ys, at[place], at[weights], y);
+  }
+
+  void backward(auto& at, auto x, auto, auto dy, auto dx) const {
+    const position n = x.rows * options.top;
+    const auto xs = stacked(at[copies], n), gs = stacked(at[g], n), us = stacked(at[u], n),
+               hs = stacked(at[h], n), ys = stacked(at[y_copies], n);
+    order_by_expert(at.on, at[chosen], options.experts, at[place], at[first]);
+    dot_with_experts(at.on, ys, at[place], dy, at[dw]);
+    const auto dys = ys;  // in the place of y
+    copy_to_experts(at.on, dy, at[place], at[weights], dys);
+    if (at.trains(down)) {
+      gated_forward(at.on, options.kind, gs, us, hs);
+      add_expert_gradients(at.on, at[first], options.experts, at[chosen], dys, hs, at.d(down),
+                           at.grains());
+    }
+    project_back_experts(at.on, at[first], options.experts, dys, at[down], hs, write::assign);
+    gated_backward(at.on, options.kind, gs, us, hs);
+    if (at.trains(gate))
+      add_expert_gradients(at.on, at[first], options.experts, at[chosen], gs, xs, at.d(gate),
+                           at.grains());
+    if (at.trains(up))
+      add_expert_gradients(at.on, at[first], options.experts, at[chosen], us, xs, at.d(up),
+                           at.grains());
+    const auto dxs = stacked(at[dx_copies], n);
+    project_back_experts(at.on, at[first], options.experts, gs, at[gate], dxs, write::assign);
+    project_back_experts(at.on, at[first], options.experts, us, at[up], dxs, write::add);
+    add_from_experts(at.on, dxs, at[place], {}, dx);
+
+    route_backward(at.on, at[p], at[lse], at[chosen], at[weights], at[dw], options.normalised,
+                   at.d(sums));
+    if (at.trains(router)) add_weight_gradient(at.on, at[p], x, at.d(router), at.grains());
+    project_back(at.on, at[p], at[router], dx, write::add);
+  }
+
+  // balance · E Σ_e (times_e / (T top)) (mass_e / T) + z_loss Σ lse² / T; the choices have no gradient.
+  double side_loss(auto& at) const {
+    const auto sum = at[sums], slope = at.d(sums);
+    const position experts = options.experts;
+    const double tokens = double(at.chunk.samples->tokens());
+    double value = options.z_loss * double(sum(0, 2 * experts)) / tokens;
+    for (position e = 0; e < experts; ++e) {
+      const double share = double(sum(0, experts + e)) / (tokens * double(options.top));
+      const double s = options.balance * double(experts) * share / tokens;
+      value += s * double(sum(0, e));
+      slope(0, e) = s;
+    }
+    slope(0, experts) = options.z_loss / tokens;
+    return value;
+  }
+
+ private:
+  // (rows, top · width) as (rows · top, width): a row of its own for each copy.
+  auto stacked(auto rows, position n) const {
+    rows.cols = rows.stride = rows.cols / options.top;
+    rows.rows = n;
+    return rows;
+  }
+};
+
+}  // namespace streambp
