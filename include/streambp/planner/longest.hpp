@@ -15,9 +15,9 @@ inline packed lengthened(const packed& samples, position more) {
   return packed(std::move(offsets));
 }
 
-// Makes the last sample longer, to twice the tokens and twice again at most 10 times, then halves what
-// is left between a length that fits and one that does not, down to a grain or 1/64 of the tokens.
-// least(samples) is the byte_table of the least plan. Requires that the samples given fit.
+// Makes the last sample longer, to twice the tokens and twice again at most 10 times, then halves
+// what is left between a length that fits and one that does not, down to a grain or 1/64 of the
+// tokens. least(samples) is the byte_table of the least plan. Requires that the samples given fit.
 template <class Least>
 length_limit longest_sequence(const packed& samples, position grain, std::size_t budget,
                               const Least& least) {

@@ -1,0 +1,124 @@
+// AdamW: Adam with decoupled weight decay (Kingma and Ba 2015; Loshchilov and Hutter 2019).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "../cpu/lanes.hpp"
+#include "../cpu/pool.hpp"
+#include "../schedule/parameters.hpp"
+
+namespace streambp {
+
+struct adamw_options {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double decay = 0.01;  // of parameters of more than one row: not of gains and biases
+};
+
+// m ← β1 m + (1 − β1) g          v ← β2 v + (1 − β2) g²
+// θ ← θ − rate · decay · θ − rate · m̂ / (sqrt v̂ + ε),   m̂ = m / (1 − β1ᵗ), v̂ = v / (1 − β2ᵗ)
+// Moments stand at the offsets of the gradient buffer. The bits do not depend on the threads.
+template <class Scalar>
+class adamw {
+ public:
+  explicit adamw(const parameter_table& table, adamw_options options = {}, int threads = 1)
+      : options_(options),
+        parameters_(table.parameters),
+        first_(std::size_t(table.gradients)),
+        second_(std::size_t(table.gradients)),
+        pool_(std::make_unique<cpu::pool>(threads)) {
+    for (const parameter_info& p : table.entries)
+      for (position done = 0; p.gradient >= 0 && done < p.size(); done += block)
+        pieces_.push_back(
+            {p.offset + done, p.gradient + done, std::min(block, p.size() - done), p.rows > 1});
+  }
+
+  // One step along gradient · factor (see clip_factor). Throws shape_error unless the buffers are
+  // those of the table. Requires a finite gradient.
+  void update(std::span<Scalar> parameters, std::span<const Scalar> gradient, double rate,
+              double factor = 1) {
+    expect_size("parameters", parameters.size(), parameters_);
+    expect_size("gradient", gradient.size(), position(first_.size()));
+    ++steps_;
+    const double t = double(steps_);
+    const step s{1 - options_.beta1,
+                 options_.beta2,
+                 1 - options_.beta2,
+                 rate / (1 - std::pow(options_.beta1, t)),
+                 1 / std::sqrt(1 - std::pow(options_.beta2, t)),
+                 options_.epsilon,
+                 1 - rate * options_.decay,
+                 factor};
+    pool_->run(position(pieces_.size()), [&](position i, int) {
+      const piece& p = pieces_[std::size_t(i)];
+      move(s, p, parameters.data() + p.parameter, gradient.data() + p.gradient);
+    });
+  }
+
+  position steps() const { return steps_; }
+  std::span<const Scalar> first_moments() const { return first_; }
+  std::span<const Scalar> second_moments() const { return second_; }
+
+ private:
+  using lanes = cpu::lanes<Scalar>;
+  static constexpr position block = position(1) << 14;
+
+  struct piece {
+    position parameter = 0;
+    position gradient = 0;
+    position entries = 0;
+    bool decays = false;
+  };
+  struct step {
+    double first, keep_second, second;  // 1 − β1, β2, 1 − β2
+    double rate, root_factor, epsilon;  // rate / (1 − β1ᵗ), 1 / sqrt(1 − β2ᵗ)
+    double shrink, factor;
+  };
+
+  void move(const step& s, const piece& p, Scalar* theta, const Scalar* gradient) {
+    Scalar* const m = first_.data() + p.gradient;
+    Scalar* const v = second_.data() + p.gradient;
+    const lanes shrink = Scalar(p.decays ? s.shrink : 1), first = Scalar(s.first),
+                keep_second = Scalar(s.keep_second), second = Scalar(s.second),
+                root_factor = Scalar(s.root_factor), epsilon = Scalar(s.epsilon),
+                rate = Scalar(-s.rate), factor = Scalar(s.factor);
+    cpu::along<Scalar>(p.entries, [&](position j, auto n) {
+      const lanes g = cpu::load(gradient + j, n) * factor;
+      const lanes old = cpu::load(m + j, n);
+      const lanes m_new = fma(first, g - old, old);
+      const lanes v_new = fma(keep_second, cpu::load(v + j, n), second * (g * g));
+      const lanes pace = m_new / fma(root(v_new), root_factor, epsilon);
+      cpu::store(m + j, n, m_new);
+      cpu::store(v + j, n, v_new);
+      cpu::store(theta + j, n, fma(rate, pace, cpu::load(theta + j, n) * shrink));
+    });
+  }
+
+  // Rounded as IEEE asks; the packet's own root is an approximation that differs between machines.
+  static lanes root(const lanes& v) {
+    alignas(64) Scalar lane[lanes::count];
+    cpu::store(lane, cpu::whole<Scalar>{}, v);
+    for (Scalar& x : lane) x = std::sqrt(x);
+    return cpu::load(lane, cpu::whole<Scalar>{});
+  }
+
+  static void expect_size(const char* what, std::size_t size, position wanted) {
+    if (position(size) != wanted)
+      throw shape_error(
+          sentence("adamw: ", what, " has ", size, " entries, the table has ", wanted));
+  }
+
+  adamw_options options_;
+  position parameters_ = 0;
+  position steps_ = 0;
+  std::vector<Scalar> first_, second_;
+  std::vector<piece> pieces_;
+  std::unique_ptr<cpu::pool> pool_;
+};
+
+}  // namespace streambp
