@@ -1,6 +1,7 @@
 // Every choice that a planner has for a small model, one by one.
 #pragma once
 
+#include <functional>
 #include <streambp/schedule/plan.hpp>
 #include <vector>
 
@@ -13,6 +14,10 @@ struct choice_space {
   bool fuses_head = true;  // with and without, where the engine can
   bool keeps = true;       // every combination of flags of every stage
   bool couples = false;    // the loss
+  // Chunks between carries that are kept, for a size of chunk.
+  std::function<std::vector<position>(position)> intervals = [](position) {
+    return std::vector<position>{1};
+  };
 };
 
 namespace detail {
@@ -38,10 +43,9 @@ void stages_from(const List& model, const choice_space& space, plan_choice& choi
   const position first = choice.stages.empty() ? 0 : choice.stages.back().last;
   if (first == n) return f(choice);
   for (position last = first + 1; last <= n; ++last) {
-    const bool whole = first == 0 && last == n;
-    if (!(choice.fuses_head && whole && model.tied))  // two uses of one parameter are two sweeps
-      for (const stage_plan& s :
-           flagged(first, last, last == n, last == n && choice.fuses_head, space.keeps)) {
+    const bool fused = choice.fuses_head && last == n;
+    if (!(fused && first <= model.shared_with_head))  // two uses of one parameter are two sweeps
+      for (const stage_plan& s : flagged(first, last, last == n, fused, space.keeps)) {
         choice.stages.push_back(s);
         stages_from(model, space, choice, f);
         choice.stages.pop_back();
@@ -52,16 +56,17 @@ void stages_from(const List& model, const choice_space& space, plan_choice& choi
 
 }  // namespace detail
 
-// Calls f(choice) for every legal one: all sets of cuts, flags, chunks, head chunks.
+// Calls f(choice) for every legal one: all sets of cuts, flags, chunks, head chunks, intervals.
 template <class List, class F>
 void for_each_choice(const List& model, const choice_space& space, const F& f) {
   for (const bool fuses : {false, true}) {
     if (fuses && (!space.fuses_head || space.couples)) continue;
     for (const position chunk : space.chunks)
-      for (const position head_chunk : space.head_chunks) {
-        plan_choice choice{{}, chunk, head_chunk, fuses};
-        detail::stages_from(model, space, choice, f);
-      }
+      for (const position head_chunk : space.head_chunks)
+        for (const position interval : space.intervals(chunk)) {
+          plan_choice choice{{}, chunk, head_chunk, fuses, interval};
+          detail::stages_from(model, space, choice, f);
+        }
   }
 }
 

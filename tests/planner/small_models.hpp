@@ -24,6 +24,9 @@ inline auto recurrent() { return recur | mlp | recur | linear(8, 5); }
 inline auto bidirectional() { return attend_all | attend_all | linear(8, 5); }
 inline auto mixed() { return attend_all | recur | attend | linear(8, 5); }
 inline auto tied() { return embedding(19, 8) | mlp | attend | tied_linear{8, 19}; }
+inline auto used_thrice() {
+  return embedding(8, 8) | residual(tied_linear{8, 8}) | attend | tied_linear{8, 8};
+}
 inline auto partly_frozen() {
   return frozen(embedding(19, 8) | attend) | mlp | attend | frozen(rms_norm(8)) | linear(8, 5);
 }

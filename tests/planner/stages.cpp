@@ -17,26 +17,25 @@ void sums_are_placements(const Model& model, plan_options options) {
   planner_of<Model, Loss> all(model, samples, options);
   const auto& list = all.model();
   position number = 0;
-  for_each_choice(list, {{1, 32, 100}, {1, 100}, true, true, loss_traits<Loss>::couples},
-                  [&](const plan_choice& c) {
-                    const step_plan p = all.complete(c);
-                    flop_counts<cpu::device<double>, Model> flops(list, p.shape);
-                    const stage_costs<cpu::device<double>, Model> costs(list, flops, p,
-                                                                        loss_traits<Loss>::couples);
-                    std::size_t persistent = 0, region = 0;
-                    position total = all.head_flops();
-                    for (const stage_plan& s : c.stages) {
-                      const stage_cost own = costs.of(s);
-                      persistent += own.persistent;
-                      region = std::max(region, own.region);
-                      total += own.flops;
-                    }
-                    const std::size_t fixed =
-                        costs.fixed_bytes() + (streams(c) ? costs.stream_bytes() : 0);
-                    REQUIRE(fixed + persistent + region == p.peak());
-                    REQUIRE(total == p.flops);
-                    ++number;
-                  });
+  choice_space space{{1, 32, 100}, {1, 100}, true, true, loss_traits<Loss>::couples};
+  space.intervals = [](position) { return std::vector<position>{1, 2}; };
+  for_each_choice(list, space, [&](const plan_choice& c) {
+    const step_plan p = all.complete(c);
+    flop_counts<cpu::device<double>, Model> flops(list, p.shape);
+    const stage_costs<cpu::device<double>, Model> costs(list, flops, p, loss_traits<Loss>::couples);
+    std::size_t persistent = 0, region = 0;
+    position total = all.head_flops();
+    for (const stage_plan& s : c.stages) {
+      const stage_cost own = costs.of(s);
+      persistent += own.persistent;
+      region = std::max(region, own.region);
+      total += own.flops;
+    }
+    const std::size_t fixed = costs.fixed_bytes() + (streams(c) ? costs.stream_bytes() : 0);
+    REQUIRE(fixed + persistent + region == p.peak());
+    REQUIRE(total == p.flops);
+    ++number;
+  });
   CHECK(number > 500);
 }
 

@@ -137,15 +137,17 @@ TEST_CASE("instances: the width of the trunk's rows, within and at the end") {
 TEST_CASE(
     "instances: a tied head uses the embedding's table, a second use in the trunk is cut off") {
   const auto tied = list_of(embedding(19, 8) | mlp | attend | tied_linear{8, 19});
-  CHECK(tied.tied);
+  CHECK(tied.shared_with_head == 0);
   CHECK(tied.table.entries.size() == 10);
   CHECK(tied.head.parameters == std::vector<int>{0});
   CHECK(tied.head.owned.empty());
-  CHECK_FALSE(list_of(embedding(19, 8) | attend | linear(8, 19)).tied);
+  CHECK(list_of(embedding(19, 8) | attend | linear(8, 19)).shared_with_head == -1);
 
   const auto trunk =
       list_of(embedding(8, 8) | mlp | residual(tied_linear{8, 8}) | attend | linear(8, 5));
-  CHECK_FALSE(trunk.tied);
+  CHECK(trunk.shared_with_head == -1);
+  CHECK(list_of(embedding(8, 8) | mlp | residual(tied_linear{8, 8}) | attend | tied_linear{8, 8})
+            .shared_with_head == 2);
   CHECK(cuts_of(trunk) == std::vector<bool>{false, false, true, false});
 }
 
@@ -164,6 +166,11 @@ TEST_CASE("instances: layers that do not fit together are refused in words") {
         "residual: its input has 8 features, its branch gives 9");
   CHECK(complaint(embedding(19, 8) | attend | tied_linear{8, 18}) ==
         "tied_linear is 18 x 8 but shares embedding.table, which is 19 x 8");
+  CHECK(complaint(embedding(8, 8) | residual(tied_linear{8, 8} | gelu() | tied_linear{8, 8}) |
+                  attend) ==
+        "tied_linear_2: shares embedding.table with a layer of the same residual or head; give "
+        "each a "
+        "residual of its own before the head");
   CHECK(complaint(attend | tied_linear{8, 18}, 8) ==
         "tied_linear: shares a parameter that no layer before it owns");
 }

@@ -57,7 +57,7 @@ static_assert(p.values == 4 && p.result == 3 && p.operator_count == 2 && p.part 
 static_assert(p.split() == dependency{past, false, true} && p.trains() && p.holds_state());
 static_assert(!p.remembers(0) && p.remembers(1) && !p.remembers(2));
 // The memory needs the norm, not the attention; backward needs what the norm wrote.
-static_assert(starts(p.feeds_state(), {true, false, false}));
+static_assert(starts(p.feeds_state(true), {true, false, false}));
 static_assert(starts(p.feeds_backward(false), {true, false, false}));
 static_assert(starts(p.feeds_backward(true), {true, true, true}));
 static_assert(p.lasts(0) && p.lasts(1) && !p.lasts(2) && !p.lasts(3));
@@ -69,24 +69,24 @@ static_assert(starts(p.gradient_storage().copies, {false, false, false}));
 namespace recurrent_block {
 constexpr program p = program_of<pipe<rms_norm, gated_recurrence, linear>>();
 static_assert(p.split() == dependency{past, true, false} && p.holds_state());
-static_assert(starts(p.feeds_state(), {true, true, false}));
+static_assert(starts(p.feeds_state(true), {true, true, false}));
 static_assert(p.reads_carry(1) && !p.remembers(1));
 static_assert(starts(p.feeds_backward(false), {true, true, false}));
 }  // namespace recurrent_block
 
 // A memory behind a recurrence: both feed state.
-static_assert(starts(program_of<pipe<linear, gated_recurrence, causal, linear>>().feeds_state(),
+static_assert(starts(program_of<pipe<linear, gated_recurrence, causal, linear>>().feeds_state(true),
                      {true, true, false, false}));
 // A recurrence behind attention needs the attention's output.
-static_assert(starts(program_of<pipe<causal, gated_recurrence, linear>>().feeds_state(),
+static_assert(starts(program_of<pipe<causal, gated_recurrence, linear>>().feeds_state(true),
                      {true, true, false}));
 // ... and, behind its residual, the sum.
-static_assert(
-    starts(program_of<pipe<residual_of<pipe<linear, causal>>, gated_recurrence>>().feeds_state(),
-           {true, true, true, true}));
+static_assert(starts(
+    program_of<pipe<residual_of<pipe<linear, causal>>, gated_recurrence>>().feeds_state(true),
+    {true, true, true, true}));
 // Rows alone feed no state.
 static_assert(!program_of<pipe<rms_norm, linear>>().holds_state());
-static_assert(starts(program_of<pipe<rms_norm, linear>>().feeds_state(), {false, false}));
+static_assert(starts(program_of<pipe<rms_norm, linear>>().feeds_state(true), {false, false}));
 
 // x + f(x) with one operator: it would read its output's gradient where it adds its input's.
 namespace single_operator {

@@ -149,7 +149,7 @@ class planner {
       const stage_costs<Device, Model> costs(model_, *flops_, frame, couples);
       partial_plan found;
       const auto stages = search_stages(costs, model_, frame.choice.fuses_head, limits, smallest,
-                                        model_.tied, found);
+                                        found);
       if (!stages) continue;
       frame.choice.stages = *stages;
       frame.flops = found.flops + head_flops();
@@ -253,7 +253,7 @@ class planner {
     if (at != n) throw shape_error(sentence("plan: stages end at section ", at, " of ", n));
     if (c.fuses_head && couples)
       throw shape_error("plan: a coupled loss needs all rows before its gradient; the head cannot be fused");
-    if (c.fuses_head && model_.tied && c.stages.size() == 1)
+    if (c.fuses_head && c.stages.back().first <= model_.shared_with_head)
       throw shape_error("plan: the head shares a parameter with its own stage; it cannot be fused");
     const stage_plan& last = c.stages.back();
     if (c.fuses_head && (last.keeps_outputs || last.keeps_chunk))

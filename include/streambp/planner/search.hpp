@@ -81,7 +81,7 @@ template <class Device, class Model>
 std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device, Model>& costs,
                                                      const instance_list<Model>& model, bool fuses,
                                                      const stage_limits& limits, bool smallest,
-                                                     bool tied, partial_plan& found) {
+                                                     partial_plan& found) {
   const position n = position(model.count());
   const auto allowed = allowed_cuts(model, limits);
   std::vector<std::vector<partial_plan>> fronts(std::size_t(n) + 1);
@@ -95,7 +95,7 @@ std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device, M
       if (allowed[std::size_t(last)]) {
         const bool final_stage = last == n;
         // Two uses of one parameter are swept one after the other.
-        const bool barred = final_stage && fuses && tied && first == 0;
+        const bool barred = final_stage && fuses && first <= model.shared_with_head;
         if (!barred)
           for (const stage_plan& s : variants(first, last, final_stage, fuses, limits)) {
             const stage_cost c = costs.of(s);

@@ -41,7 +41,7 @@ struct instance_list {
   std::vector<section_instance> sections;
   section_instance head;
   parameter_table table;
-  bool tied = false;  // the head uses a parameter of the trunk
+  position shared_with_head = -1;  // the last section that uses a parameter of the head; -1: none
 
   // `features`: width of the input rows; ignored when the model takes tokens. Throws shape_error.
   instance_list(const Model& model, position features)
@@ -94,7 +94,9 @@ struct instance_list {
       }
     });
     head = describe<typename split::head_type>(head_section, -1, 0, 0, width, "", names);
-    tied = shares<typename split::head_type>();
+    for (position i = 0; i < position(count()); ++i)
+      for (const int number : sections[std::size_t(i)].parameters)
+        if (number >= 0 && uses(head, number)) shared_with_head = i;
   }
 
   static std::string unique(std::map<std::string, int>& names, const std::string& name) {
@@ -102,6 +104,10 @@ struct instance_list {
     return n == 1 ? name : name + "_" + std::to_string(n);
   }
 
+  static bool uses(const section_instance& section, int number) {
+    return std::find(section.parameters.begin(), section.parameters.end(), number) !=
+           section.parameters.end();
+  }
   template <class Section>
   static constexpr bool shares() {
     return []<class... P>(std::type_identity<std::tuple<P...>>) {
@@ -196,8 +202,12 @@ struct instance_list {
                                           Trains));
       into.owned.push_back(into.parameters.back());
     } else if constexpr (Slot::kind == slot_kind::shared) {
-      into.parameters.push_back(
-          table.owner(&tag_identity<typename Slot::tag>, slot.rows, slot.cols, layer));
+      const int owner = table.owner(&tag_identity<typename Slot::tag>, slot.rows, slot.cols, layer);
+      if (uses(into, owner))  // each use is a sweep of its own
+        throw shape_error(sentence(layer, ": shares ", table.entries[std::size_t(owner)].name,
+                                   " with a layer of the same residual or head; give each a residual "
+                                   "of its own before the head"));
+      into.parameters.push_back(owner);
     }
   }
 };
