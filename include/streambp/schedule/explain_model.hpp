@@ -103,7 +103,7 @@ struct explained {
 };
 template <class A, class B, class Sites>
 struct explained<sequential<A, B>, Sites> {
-  static constexpr bool value = explained<A, Sites>::value & explained<B, Sites>::value;
+  static constexpr bool value = explained<A, Sites>::value && explained<B, Sites>::value;
 };
 template <class F, class Sites>
 struct explained<residual_of<F>, Sites> : explained<F, Sites> {};
@@ -119,6 +119,7 @@ constexpr bool explain_model() {
   if constexpr (explained<M, Sites>::value) {
     using enum model_fault;
     constexpr model_fault fault = fault_of_model<M>();
+    static_assert(program::most == 48);  // a sentence below names it
     static_assert(fault != repeat_inside_a_block,
                   "repeat(n, f) stands at the top level of a model: inside a block or a residual "
                   "write its layers one after another with |");

@@ -40,12 +40,15 @@ concept final_layer = std::is_final_v<L> && requires(const L& layer, probe& at, 
   layer.forward(at, x, x);
 };
 
+template <class L>
+concept claims_reach = requires {
+  { L::sees } -> std::convertible_to<reach>;
+};
+
 // Good or not: that is said by fault_of_layer.
 template <class L>
 concept declared_layer = names_slots<L> || names_forward<L> || names_backward<L> || widens<L> ||
-    named_layer<L> || requires {
-  { L::sees } -> std::convertible_to<reach>;
-} || !std::same_as<adopted<L>, L> || final_layer<L>;
+    named_layer<L> || claims_reach<L> || final_layer<L> || !std::same_as<adopted<L>, L>;
 
 // The door of every composition.
 template <class L>

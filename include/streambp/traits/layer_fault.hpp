@@ -1,12 +1,8 @@
-// What is wrong with a layer, if anything, as a value. Only declarations are looked at: a
-// function's body is not instantiated unless its return type is deduced.
+// What is wrong with a layer, if anything, as a value.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
-#include "../core/view.hpp"
 #include "declared.hpp"
+#include "phases.hpp"
 #include "probe.hpp"
 
 namespace streambp {
@@ -61,23 +57,22 @@ concept complete_traits = !written_out<L> || requires(const L& layer, position i
 template <class L>
 constexpr layer_fault fault_of_constants() {
   using A = adopted<L>;
-  if constexpr ((
-                    requires { A::takes_tokens; } &&
-                    !requires { typename std::bool_constant<bool(A::takes_tokens)>; }) ||
-                (
-                    requires { A::backward_reads_input; } &&
-                    !requires { typename std::bool_constant<bool(A::backward_reads_input)>; }) ||
-                (
-                    requires { A::backward_reads_output; } &&
-                    !requires { typename std::bool_constant<bool(A::backward_reads_output)>; }) ||
-                (
-                    requires { A::counts_flops; } &&
-                    !requires { typename std::bool_constant<bool(A::counts_flops)>; }))
-    return layer_fault::flag_without_value;
-  if constexpr (
-      requires { A::sees; } && !requires { typename std::integral_constant<reach, A::sees>; })
-    return layer_fault::sees_no_reach;
-  return layer_fault::none;
+  using enum layer_fault;
+  if constexpr (requires { A::takes_tokens; })
+    if (!requires { typename std::bool_constant<bool(A::takes_tokens)>; })
+      return flag_without_value;
+  if constexpr (requires { A::backward_reads_input; })
+    if (!requires { typename std::bool_constant<bool(A::backward_reads_input)>; })
+      return flag_without_value;
+  if constexpr (requires { A::backward_reads_output; })
+    if (!requires { typename std::bool_constant<bool(A::backward_reads_output)>; })
+      return flag_without_value;
+  if constexpr (requires { A::counts_flops; })
+    if (!requires { typename std::bool_constant<bool(A::counts_flops)>; })
+      return flag_without_value;
+  if constexpr (requires { A::sees; })
+    if (!requires { typename std::integral_constant<reach, A::sees>; }) return sees_no_reach;
+  return none;
 }
 
 template <class T>
@@ -138,41 +133,7 @@ constexpr layer_fault fault_of_reach() {
   return layer_fault::none;
 }
 
-// What `at` comes with: rows, or the tokens of a layer that takes them.
-template <class At>
-using rows_of = view<typename At::scalar>;
-template <class L, class At>
-using input_of_layer =
-    std::conditional_t<layer_traits<L>::takes_tokens, std::span<const std::int32_t>, rows_of<At>>;
-
-template <class L, class At>
-concept has_remember = requires(const L& l, At& at, input_of_layer<L, At> x) {
-  layer_traits<L>::remember(l, at, x);
-};
-template <class L, class At>
-concept has_forward = requires(const L& l, At& at, input_of_layer<L, At> x, rows_of<At> y) {
-  layer_traits<L>::forward(l, at, x, y);
-};
-template <class L, class At>
-concept has_backward = requires(const L& l, At& at, input_of_layer<L, At> x, rows_of<At> y) {
-  layer_traits<L>::backward(l, at, x, y, y, y);
-};
-template <class L, class At>
-concept has_release = requires(const L& l, At& at, input_of_layer<L, At> x, rows_of<At> dx) {
-  layer_traits<L>::release(l, at, x, dx);
-};
-
-// Rows of another stream, too.
-template <class L, class At>
-concept has_context = requires(const L& l, At& at, rows_of<At> c) {
-  layer_traits<L>::remember_context(l, at, c);
-  layer_traits<L>::release_context(l, at, c, c);
-};
-template <class L, class At>
-concept has_side_loss = requires(const L& l, At& at) {
-  { layer_traits<L>::side_loss(l, at) } -> std::convertible_to<double>;
-};
-
+// Every phase that its slots need can be called, and none is idle.
 template <class L, class At>
 constexpr layer_fault fault_of_phases() {
   using A = adopted<L>;

@@ -1,0 +1,11 @@
+// expect: the loss's average is over::tokens, over::samples or over::nothing
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct loss {
+  bool average = true;
+  token_term term(const row_statistics&, const token&) const;
+};
+
+int main() { explain_loss<loss>(); }

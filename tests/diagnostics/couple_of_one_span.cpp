@@ -1,0 +1,11 @@
+// expect: the loss's couple cannot be called as couple(sums, slopes)
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct loss {
+  token_term summary(const row_statistics&, const token&) const;
+  double couple(std::span<double> sums) const;
+};
+
+int main() { explain_loss<loss>(); }

@@ -1,0 +1,12 @@
+// expect: are constants of the type: write static constexpr bool
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct layer {
+  bool takes_tokens = true;
+  void forward(auto& at, auto x, auto y) const;
+  void backward(auto& at, auto x, auto y, auto dy, auto dx) const;
+};
+
+int main() { explain_layer<layer>(); }

@@ -1,0 +1,11 @@
+// expect: the layer has no forward(at, x, y): write void forward(auto& at, auto x, auto y) const
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct layer {
+  void foward(auto& at, auto x, auto y) const;
+  void backward(auto& at, auto x, auto y, auto dy, auto dx) const;
+};
+
+int main() { explain_layer<layer>(); }

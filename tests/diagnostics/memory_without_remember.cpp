@@ -1,0 +1,18 @@
+// expect: the layer has memory but no remember(at, x) to write it
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct k_tag {
+  static constexpr const char* name = "k";
+};
+
+struct layer {
+  static constexpr auto sees = past;
+  auto slots() const { return std::tuple{memory(k_tag{}, 8)}; }
+  void release(auto& at, auto x, auto dx) const;
+  void forward(auto& at, auto x, auto y) const;
+  void backward(auto& at, auto x, auto y, auto dy, auto dx) const;
+};
+
+int main() { explain_layer<layer>(); }

@@ -1,0 +1,10 @@
+// expect: this type is no loss: give it term(statistics, token)
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct loss {
+  double operator()(double logit) const;
+};
+
+int main() { explain_loss<loss>(); }

@@ -1,0 +1,16 @@
+// expect: slots cannot be called: write auto slots() const
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct k_tag {
+  static constexpr const char* name = "k";
+};
+
+struct layer {
+  auto slots() { return std::tuple{saved(k_tag{}, 8)}; }
+  void forward(auto& at, auto x, auto y) const;
+  void backward(auto& at, auto x, auto y, auto dy, auto dx) const;
+};
+
+int main() { explain_layer<layer>(); }

@@ -1,0 +1,11 @@
+// expect: the loss's summary cannot be called as summary(statistics, token)
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct loss {
+  token_term summary(const row_statistics&) const;
+  double couple(std::span<const double> sums, std::span<double> slopes) const;
+};
+
+int main() { explain_loss<loss>(); }

@@ -1,0 +1,10 @@
+// expect: the loss sums up tokens but does nothing with the sums
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct loss {
+  token_term summary(const row_statistics&, const token&) const;
+};
+
+int main() { explain_loss<loss>(); }

@@ -1,0 +1,10 @@
+// expect: the loss's term cannot be called as term(statistics, token): write token_term
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct loss {
+  double term(const row_statistics&, const token&) const;
+};
+
+int main() { explain_loss<loss>(); }
