@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <ctime>
 #include <streambp/core/random.hpp>
+#include <streambp/engine/initialise.hpp>
 
 #include "fma_peak.hpp"
 #include "process_bytes.hpp"
@@ -41,20 +42,6 @@ std::vector<std::int32_t> random_tokens(position count, position vocabulary, std
   for (position t = 0; t < count; ++t)
     tokens.push_back(std::int32_t(random_bits(key, t, 0) % std::uint64_t(vocabulary)));
   return tokens;
-}
-
-// Each table entry uniform, with its own mean and deviation.
-template <class S>
-std::vector<S> random_parameters(const parameter_table& table, std::uint64_t seed) {
-  std::vector<S> all(std::size_t(table.parameters));
-  for (std::size_t e = 0; e < table.entries.size(); ++e) {
-    const parameter_info& p = table.entries[e];
-    const std::uint64_t row = random_row({.seed = seed, .instance = e + 1}, 0);
-    for (position i = 0; i < p.size(); ++i)
-      all[std::size_t(p.offset + i)] = S(p.initial.mean + p.initial.deviation * std::sqrt(12.0) *
-                                                              (uniform(random_bits(row, i)) - 0.5));
-  }
-  return all;
 }
 
 template <class S>
@@ -96,7 +83,7 @@ measurement measure(const settings& s) {
   }
   const auto tokens = random_tokens(s.tokens, s.shape.vocabulary, s.seed);
   const instance_list<model_type> list(model, 0);
-  const auto parameters = random_parameters<S>(list.table, s.seed);
+  const auto parameters = initial_parameters<S>(list.table, s.seed);
   std::vector<S> gradient(parameters.size());
   const batch<S> data{.tokens = tokens, .labels = tokens};
   result.parameters = list.table.parameters;

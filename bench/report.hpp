@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <streambp/planner/print.hpp>
 
 #include "measurement.hpp"
 
@@ -71,16 +72,6 @@ inline json to_json(const settings& s, const measurement& m) {
           {"primitives", times_of(m)}};
 }
 
-inline void print(const streambp::step_plan& p) {
-  const char* const kept[] = {"", ", keeps memories", ", keeps outputs", ", keeps its last chunk"};
-  std::cout << "chunks of " << p.largest_chunk() << " tokens, of " << p.largest_head_chunk()
-            << " in the head" << (p.choice.fuses_head ? ", which runs in the last stage" : "")
-            << "\n";
-  for (const streambp::stage_plan& s : p.choice.stages)
-    std::cout << "stage of sections " << s.first << " to " << s.last - 1 << kept[s.keeps_memory]
-              << kept[2 * s.keeps_outputs] << kept[3 * s.keeps_chunk] << "\n";
-}
-
 inline void print_profile(const measurement& m) {
   const double step =
       std::accumulate(m.seconds.begin() + (m.seconds.size() > 1), m.seconds.end(), 0.0) / m.timed();
@@ -112,22 +103,18 @@ inline void print(const settings& s, const measurement& m) {
   const auto line = [](const char* name) -> std::ostream& {
     return std::cout << "\n" << std::left << std::setw(20) << name << std::right;
   };
-  std::cout << std::fixed << std::setprecision(2) << s.tokens << " tokens in " << s.samples
-            << (s.samples == 1 ? " sample, " : " samples, ") << double(m.parameters) * 1e-6
-            << " M parameters, " << (s.scalar == precision::fp32 ? "fp32, " : "fp64, ") << threads
-            << (threads == 1 ? " thread, " : " threads, ") << streambp::cpu::isa << ", planned in "
-            << m.planning << " s\n";
-  print(m.plan);
+  std::cout << m.plan << "\n"
+            << std::fixed << std::setprecision(2) << double(m.parameters) * 1e-6
+            << " M parameters, " << (s.scalar == precision::fp32 ? "fp32, " : "fp64, ")
+            << streambp::cpu::isa << ", planned in " << m.planning << " s";
   line("seconds");
   for (const double t : m.seconds) std::cout << t << " ";
   line("CPU seconds");
   for (const double t : m.cpu_seconds) std::cout << t << " ";
-  line("FLOPs") << double(m.flops) * 1e-12 << " T, " << double(m.flops) / double(m.plan.least_flops)
-                << " of plain backpropagation's";
+  line("FLOPs counted") << m.flops;
   line("rate") << m.rate() * 1e-9 << " GFLOP/s, " << 100 * m.share_of_peak()
                << " % of an FMA peak of " << m.peak * threads * 1e-9 << "; "
                << 100 * m.share_of_peak_by_cpu() << " % by CPU seconds";
-  line("bytes predicted") << m.plan.peak() << " (" << bytes_in_words(m.plan.peak()) << ")";
   line("bytes of the arena") << m.arena;
   line("bytes beside it") << m.malloced << " of malloc";
   line("process grew by") << (m.resident > 0 ? bytes_in_words(m.resident) : "an unknown amount");
