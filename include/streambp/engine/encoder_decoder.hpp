@@ -105,6 +105,10 @@ class encoder_decoder {
   engine<Scalar, Encoder, bridge> encoder_;
 };
 
+template <class Scalar, class Encoder, class Decoder, class Loss>
+encoder_decoder(encoder_decoder_plan<Scalar>, const Encoder&, const Decoder&, Loss)
+    -> encoder_decoder<Scalar, Encoder, Decoder, Loss>;
+
 // The fastest plans of both models that fit options.budget together. `options` are the decoder's;
 // `features` is the width of the encoder's rows. Throws budget_error.
 template <class Scalar = float, class Encoder, class Decoder, class Loss>
