@@ -49,7 +49,7 @@ install_missing() {
 cpu_has_avx512() {
   local flag
   for flag in avx512f avx512bw avx512cd avx512dq avx512vl; do
-    grep -qw "$flag" /proc/cpuinfo || return 1
+    grep -qsw "$flag" /proc/cpuinfo || return 1
   done
 }
 
