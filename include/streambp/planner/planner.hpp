@@ -12,9 +12,11 @@
 
 namespace streambp {
 
+inline constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
 // All optional; 0 leaves a choice to the planner.
 struct plan_options {
-  std::size_t budget = std::numeric_limits<std::size_t>::max();  // bytes for everything a step needs
+  std::size_t budget = unlimited;  // bytes for everything a step needs
   int threads = 1;
   position chunk = 0;       // rows at most; rounded to whole grains
   position head_chunk = 0;
@@ -100,7 +102,7 @@ class planner {
     if (model_.crosses() && options.context.segments() != samples.segments())
       throw shape_error(sentence("plan: ", samples.segments(), " samples read the other stream's ",
                                  options.context.segments(), "; each has its own"));
-    if (options.budget != std::numeric_limits<std::size_t>::max()) frame_.budget = options.budget;
+    if (options.budget != unlimited) frame_.budget = options.budget;
     for (const section_instance& s : model_.sections) frame_.forced.push_back(s.forced_cut);
     frame_.grains = grain_edges(samples, options.grains.tile, options.grains.grain);
     const position widest =
@@ -143,7 +145,7 @@ class planner {
       return std::pair(a.cost, a.peak()) < std::pair(b.cost, b.peak());
     };
     const stage_limits limits{
-        smallest ? std::numeric_limits<std::size_t>::max() : options_.budget, options_.stage,
+        smallest ? unlimited : options_.budget, options_.stage,
         options_.keep, plain_only};
     for (step_plan& frame : frames(plain_only)) {
       const stage_costs<Device, Model> costs(model_, *flops_, frame, couples);
@@ -162,10 +164,10 @@ class planner {
   }
 
   // Plain backpropagation: one chunk, cuts only where they are forced, everything kept.
-  step_plan plain() { return *planner(*this, unlimited()).search(false, true); }
+  step_plan plain() { return *planner(*this, without_limits()).search(false, true); }
   // Layer checkpointing: one chunk, a stage a block.
   step_plan checkpointing() {
-    plan_options o = unlimited();
+    plan_options o = without_limits();
     o.chunk = o.head_chunk = frame_.shape.samples.tokens();
     o.stage = 1;
     o.keep = o.fuse_head = false;
@@ -181,9 +183,9 @@ class planner {
       : model_(other.model_), options_(options), frame_(other.frame_) {
     flops_ = std::make_unique<flop_counts<Device, Model>>(model_, frame_.shape);
   }
-  plan_options unlimited() const {
+  plan_options without_limits() const {
     plan_options o = options_;
-    o.budget = std::numeric_limits<std::size_t>::max();
+    o.budget = unlimited;
     o.chunk = o.head_chunk = o.stage = 0;
     return o;
   }

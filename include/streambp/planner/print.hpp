@@ -74,8 +74,8 @@ inline void print_stages(std::ostream& out, const step_plan& p) {
     }
   }
   const auto line = [&](const char* label, const std::string& sections, const stage_words& w) {
-    out << row(label,
-               {{sections, 26}, {w.cut, 12}, {w.memories, 12}, {w.outputs, 12}, {w.chunk, 12}});
+    out << table_row(
+        label, {{sections, 26}, {w.cut, 12}, {w.memories, 12}, {w.outputs, 12}, {w.chunk, 12}});
   };
   const position sections = p.choice.stages.empty() ? 0 : p.choice.stages.back().last;
   line("stages", sentence(p.choice.stages.size(), " over ", counted(sections, "section")),
@@ -102,8 +102,8 @@ inline void print_bytes(std::ostream& out, const step_plan& p) {
   const char* label = "bytes";
   const auto line = [&](const char* name, std::size_t bytes, const std::string& share,
                         const std::string& what) {
-    out << row(std::exchange(label, ""),
-               {{name, 16}, {bytes_in_words(bytes), -10}, {share, -8}, {what, 0}});
+    out << table_row(std::exchange(label, ""),
+                     {{name, 16}, {bytes_in_words(bytes), -10}, {share, -8}, {what, 0}});
   };
   for (const byte_item& item : items_of(p.bytes))
     if (item.bytes > 0) line(item.name, item.bytes, percent(item.bytes, p.peak()), item.what);
@@ -115,17 +115,17 @@ inline void print_limit(std::ostream& out, const step_plan& p) {
   const length_limit& l = p.limit;
   if (l.fits == 0) return;
   if (l.next == 0) {
-    out << row("longer", sentence(l.fits, " tokens fit this budget too"));
+    out << table_row("longer", sentence(l.fits, " tokens fit this budget too"));
     return;
   }
   const auto items = items_of(l.bytes);
   const byte_item& largest =
       *std::max_element(items.begin(), items.end(),
                         [](const byte_item& a, const byte_item& b) { return a.bytes < b.bytes; });
-  out << row("longer", sentence("up to ", l.fits, " tokens fit this budget; ", l.next,
-                                " do not: they need ", bytes_in_words(l.bytes.total()), ","))
-      << row("", sentence(bytes_in_words(largest.bytes), " of it (",
-                          percent(largest.bytes, l.bytes.total()), ") ", largest.name));
+  out << table_row("longer", sentence("up to ", l.fits, " tokens fit this budget; ", l.next,
+                                      " do not: they need ", bytes_in_words(l.bytes.total()), ","))
+      << table_row("", sentence(bytes_in_words(largest.bytes), " of it (",
+                                percent(largest.bytes, l.bytes.total()), ") ", largest.name));
 }
 
 inline std::string recomputation(const step_plan& p) {
@@ -137,15 +137,16 @@ inline std::string recomputation(const step_plan& p) {
 
 inline void print(std::ostream& out, const step_plan& p, const char* precision) {
   const packed& samples = p.shape.samples;
-  out << row("plan", sentence(counted(samples.tokens(), "token"), " in ",
-                              counted(samples.segments(), "sample"), precision, ", ",
-                              counted(p.shape.threads, "thread")))
-      << row("chunks", sentence(p.chunk_count(), " of at most ", p.largest_chunk(),
-                                " rows; the head ", p.choice.fuses_head ? "inside them, " : "",
-                                p.head_chunks.size() - 1, " of at most ", p.largest_head_chunk()));
+  out << table_row("plan", sentence(counted(samples.tokens(), "token"), " in ",
+                                    counted(samples.segments(), "sample"), precision, ", ",
+                                    counted(p.shape.threads, "thread")))
+      << table_row("chunks",
+                   sentence(p.chunk_count(), " of at most ", p.largest_chunk(), " rows; the head ",
+                            p.choice.fuses_head ? "inside them, " : "", p.head_chunks.size() - 1,
+                            " of at most ", p.largest_head_chunk()));
   print_stages(out, p);
   print_bytes(out, p);
-  out << row("FLOPs", flops_in_words(p.flops) + " a step" + recomputation(p));
+  out << table_row("FLOPs", flops_in_words(p.flops) + " a step" + recomputation(p));
   print_limit(out, p);
 }
 

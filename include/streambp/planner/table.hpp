@@ -14,7 +14,8 @@
 namespace streambp::printing {
 
 // A row of the table: its label or nothing, then cells of fixed widths.
-inline std::string row(const char* label, const std::vector<std::pair<std::string, int>>& cells) {
+inline std::string table_row(const char* label,
+                             const std::vector<std::pair<std::string, int>>& cells) {
   std::string line = label;
   line.resize(10, ' ');
   for (const auto& [text, width] : cells) {  // a negative width: the text stands on the right
@@ -26,8 +27,8 @@ inline std::string row(const char* label, const std::vector<std::pair<std::strin
   return line + "\n";
 }
 
-inline std::string row(const char* label, const std::string& text) {
-  return row(label, std::vector<std::pair<std::string, int>>{{text, 0}});
+inline std::string table_row(const char* label, const std::string& text) {
+  return table_row(label, std::vector<std::pair<std::string, int>>{{text, 0}});
 }
 
 inline std::string percent(double part, double whole) {

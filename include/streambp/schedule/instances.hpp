@@ -65,8 +65,9 @@ struct instance_list {
   bool crosses() const {
     return std::any_of(sections.begin(), sections.end(), [](const auto& s) { return s.crosses; });
   }
+  // Of rows that pass between sections, and of the input's.
   position widest() const {
-    position w = 0;
+    position w = takes_tokens() ? 0 : sections.front().in();
     for (const auto& s : sections) w = std::max(w, s.out);
     return w;
   }

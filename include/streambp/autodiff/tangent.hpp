@@ -1,0 +1,69 @@
+// The functions of one number that forwards are made of, each with its slope, for numbers and for
+// lanes of them: every derivative of the library's autodiff comes from here or from dual's operators.
+#pragma once
+
+#include <cmath>
+
+namespace streambp::autodiff {
+
+// relu: max(x, 0). silu: x σ(x). gelu: x Φ(x).
+enum class unary : unsigned char {
+  negate, exp, log, tanh, sigmoid, silu, gelu, relu, square, sqrt, abs
+};
+
+// f(x) and f'(x).
+template <class T>
+struct tangent {
+  T value, slope;
+};
+
+constexpr double choose(bool first, double a, double b) { return first ? a : b; }
+template <class T>
+T choose(const T& mask, const T& a, const T& b) {
+  return select(mask, a, b);
+}
+
+template <unary f, class T>
+tangent<T> tangent_at(const T& x) {
+  using std::abs, std::erf, std::exp, std::log, std::sqrt, std::tanh;
+  if constexpr (f == unary::negate) {
+    return {-x, T(-1)};
+  } else if constexpr (f == unary::exp) {
+    const T y = exp(x);
+    return {y, y};
+  } else if constexpr (f == unary::log) {
+    return {log(x), T(1) / x};
+  } else if constexpr (f == unary::tanh) {
+    const T y = tanh(x);
+    return {y, T(1) - y * y};
+  } else if constexpr (f == unary::sigmoid) {
+    const T y = T(1) / (exp(-x) + T(1));
+    return {y, y * (T(1) - y)};
+  } else if constexpr (f == unary::silu) {
+    const T s = T(1) / (exp(-x) + T(1)), y = x * s;
+    return {y, s + y * (T(1) - s)};
+  } else if constexpr (f == unary::gelu) {  // the normal distribution's Φ, and its density
+    const T below = erf(x * T(0.70710678118654752)) * T(0.5) + T(0.5);
+    const T density = exp(x * x * T(-0.5)) * T(0.39894228040143268);
+    return {x * below, below + x * density};
+  } else if constexpr (f == unary::relu) {
+    return {choose(x < T(0), T(0), x), choose(T(0) < x, T(1), T(0))};
+  } else if constexpr (f == unary::square) {
+    return {x * x, x + x};
+  } else if constexpr (f == unary::sqrt) {
+    const T y = sqrt(x);
+    return {y, T(0.5) / y};
+  } else {
+    return {abs(x), choose(x < T(0), T(-1), T(1))};
+  }
+}
+
+// What a forward that compares is told.
+template <class T>
+constexpr void refuse_branch() {
+  static_assert(sizeof(T) == 0,
+                "a forward must not branch on values: use max, min or select(s, a, b), which is a "
+                "where s > 0 and b elsewhere");
+}
+
+}  // namespace streambp::autodiff

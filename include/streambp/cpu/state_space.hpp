@@ -1,0 +1,98 @@
+// What a selective state space layer does to a token's heads around its recurrence: step sizes, decays,
+// inputs, and the way past the state.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <type_traits>
+
+#include "decay.hpp"
+#include "gather.hpp"
+#include "tile_heads.hpp"
+
+namespace streambp::cpu {
+inline namespace STREAMBP_ISA {
+
+// dt = ln(1 + e^z), la = -e^(a_log) dt: z, dt, la (rows, heads), a_log (1, heads).
+template <class S>
+void state_steps(device<S>& on, std::type_identity_t<view<const S>> z,
+                 std::type_identity_t<view<const S>> a_log, view<S> dt,
+                 std::type_identity_t<view<S>> la) {
+  if (on.counts_only()) return;
+  for_rows(on, dt.rows, dt.cols, [&](position i) {
+    for (position h = 0; h < dt.cols; ++h) {
+      const double step = softplus(double(z(i, h)));
+      dt(i, h) = S(step);
+      la(i, h) = S(-std::exp(double(a_log(0, h))) * step);
+    }
+  });
+}
+
+// dz = (ddt - e^(a_log) dla) σ(z); da_log += Σ dla ∘ la, unless without data. dz may be z.
+template <class S>
+void state_steps_backward(device<S>& on, std::type_identity_t<view<const S>> z,
+                          std::type_identity_t<view<const S>> a_log,
+                          std::type_identity_t<view<const S>> la,
+                          std::type_identity_t<view<const S>> ddt,
+                          std::type_identity_t<view<const S>> dla, view<S> dz,
+                          std::type_identity_t<view<S>> da_log, std::span<const position> grains) {
+  if (on.counts_only()) return;
+  if (da_log.data)
+    add_row_sums(on, grains, la.cols, da_log.data, [&](position i, position j, auto n) {
+      return load(dla.row(i) + j, n) * load(la.row(i) + j, n);
+    });
+  for_rows(on, dz.rows, dz.cols, [&](position i) {
+    for (position h = 0; h < dz.cols; ++h) {
+      const double slope = double(ddt(i, h)) - std::exp(double(a_log(0, h))) * double(dla(i, h));
+      dz(i, h) = S(slope * sigmoid(double(z(i, h))));
+    }
+  });
+}
+
+// v_h = dt_h x_h: x, v (rows, heads * width).
+template <class S>
+void state_inputs(device<S>& on, std::type_identity_t<view<const S>> dt,
+                  std::type_identity_t<view<const S>> x, view<S> v) {
+  if (on.counts_only()) return;
+  const position width = v.cols / dt.cols;
+  for_rows(on, v.rows, v.cols, [&](position i) {
+    for (position h = 0; h < dt.cols; ++h)
+      scale_row<S>(x.row(i) + h * width, dt(i, h), width, v.row(i) + h * width);
+  });
+}
+
+// o_h += skip_h x_h: skip (1, heads).
+template <class S>
+void add_skip(device<S>& on, std::type_identity_t<view<const S>> skip,
+              std::type_identity_t<view<const S>> x, view<S> o) {
+  if (on.counts_only()) return;
+  const position width = o.cols / skip.cols;
+  for_rows(on, o.rows, o.cols, [&](position i) {
+    for (position h = 0; h < skip.cols; ++h)
+      add_scaled_row<S>(x.row(i) + h * width, skip(0, h), width, o.row(i) + h * width);
+  });
+}
+
+// dx_h = dt_h dv_h + skip_h do_h, ddt_h = x_h·dv_h, dskip_h = x_h·do_h, by row.
+template <class S>
+void state_inputs_backward(device<S>& on, std::type_identity_t<view<const S>> dt,
+                           std::type_identity_t<view<const S>> skip,
+                           std::type_identity_t<view<const S>> x,
+                           std::type_identity_t<view<const S>> dv,
+                           std::type_identity_t<view<const S>> d_o, view<S> dx, view<S> ddt,
+                           view<S> dskip) {
+  if (on.counts_only()) return;
+  const position width = dx.cols / dt.cols;
+  for_rows(on, dx.rows, dx.cols, [&](position i) {
+    for (position h = 0; h < dt.cols; ++h) {
+      const position j = h * width;
+      ddt(i, h) = dot_row(x.row(i) + j, dv.row(i) + j, width);
+      dskip(i, h) = dot_row(x.row(i) + j, d_o.row(i) + j, width);
+      scale_row<S>(dv.row(i) + j, dt(i, h), width, dx.row(i) + j);
+      add_scaled_row<S>(d_o.row(i) + j, skip(0, h), width, dx.row(i) + j);
+    }
+  });
+}
+
+}  // namespace STREAMBP_ISA
+}  // namespace streambp::cpu

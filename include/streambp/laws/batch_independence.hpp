@@ -1,0 +1,65 @@
+// Law: a sample's results are the same bits whatever it is packed with; the gradients of a packed
+// batch are the sum of its samples' own, to rounding.
+#pragma once
+
+#include "subject.hpp"
+
+namespace streambp::laws {
+
+// One sample's data alone.
+inline given alone(const given& all, position sample) {
+  const row_range own = all.samples.segment(sample);
+  const position n = all.samples.tokens();
+  given d = all;
+  d.samples = packed::one(own.rows());
+  d.ids = {all.ids[std::size_t(sample)]};
+  const auto cut = [&](auto& v) {
+    const position cols = position(v.size()) / n;
+    v = {v.begin() + own.first * cols, v.begin() + own.last * cols};
+  };
+  cut(d.rows);
+  cut(d.tokens);
+  cut(d.c);
+  cut(d.labels);
+  cut(d.weights);
+  return d;
+}
+
+// `allowed`: relative to the largest entry, for gradients. A loss gets a normaliser, as within a window.
+inline void check_batch_independence(report& r, subject& of, given data, const step_plan& plan,
+                                     double allowed) {
+  if (of.scores) data.normaliser = 16;
+  const outcome together = of.run(plan)->step(data);
+  const packed& samples = data.samples;
+  outcome sum = together;
+  sum.value = 0;
+  for (tensor& t : sum.tensors) std::fill(t.data.begin(), t.data.end(), 0.0);
+  double magnitude = 0;
+  for (position s = 0; s < samples.segments(); ++s) {
+    const row_range own = samples.segment(s);
+    if (own.rows() == 0) continue;
+    const given d = alone(data, s);
+    const outcome o = of.run(of.plans(d.samples, d.prefix).streamed)->step(d);
+    sum.value += o.value;
+    magnitude += std::abs(o.value);
+    for (std::size_t k = 0; k < o.tensors.size(); ++k) {
+      const tensor& from = o.tensors[k];
+      double* const to =
+          sum.tensors[k].data.data() + (from.by_token() ? own.first * from.cols : 0);
+      for (std::size_t i = 0; i < from.data.size(); ++i) to[i] += from.data[i];
+    }
+  }
+  if (!(std::abs(sum.value - together.value) <= allowed * magnitude))
+    r.add(law::batch_independence,
+          sentence("samples alone sum to ", sum.value, ", packed they give ", together.value));
+  for (std::size_t k = 0; k < sum.tensors.size(); ++k) {
+    const tensor &a = sum.tensors[k], &b = together.tensors[k];
+    const auto where = a.kind == tensor_kind::output
+                           ? other_bits(a, b, samples, [](position) { return true; })
+                           : beyond(a, b, allowed, samples);
+    if (!where.empty())
+      r.add(law::batch_independence, sentence("packed, ", where, " as in each sample alone"));
+  }
+}
+
+}  // namespace streambp::laws

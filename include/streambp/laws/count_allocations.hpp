@@ -1,0 +1,49 @@
+// Counts malloc and its relatives (operator new calls them): include it in a source file of the test
+// program. With glibc; a sanitizer has allocators of its own, and nothing is counted then.
+#pragma once
+
+#include "allocations.hpp"
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
+#define STREAMBP_ALLOCATOR_IS_TAKEN
+#endif
+#endif
+#ifndef STREAMBP_ALLOCATOR_IS_TAKEN
+
+#include <cerrno>
+
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+
+// Weak: several source files may bring them, and a program's own come first.
+[[gnu::weak]] void* malloc(std::size_t size) noexcept {
+  ++streambp::laws::allocations;
+  return __libc_malloc(size);
+}
+[[gnu::weak]] void* calloc(std::size_t n, std::size_t size) noexcept {
+  ++streambp::laws::allocations;
+  return __libc_calloc(n, size);
+}
+[[gnu::weak]] void* realloc(void* block, std::size_t size) noexcept {
+  ++streambp::laws::allocations;
+  return __libc_realloc(block, size);
+}
+[[gnu::weak]] void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  ++streambp::laws::allocations;
+  return __libc_memalign(alignment, size);
+}
+[[gnu::weak]] int posix_memalign(void** block, std::size_t alignment, std::size_t size) noexcept {
+  ++streambp::laws::allocations;
+  *block = __libc_memalign(alignment, size);
+  return *block || size == 0 ? 0 : ENOMEM;
+}
+}
+
+#endif
+#endif

@@ -1,0 +1,223 @@
+// A layer or loss on trial, in the ordinary planner and engine.
+#pragma once
+
+#include <type_traits>
+
+#include "../engine/cpu_engine.hpp"
+#include "allocations.hpp"
+#include "guarded.hpp"
+#include "plan_choices.hpp"
+#include "trial_model.hpp"
+
+namespace streambp::laws {
+
+// Σ c ∘ y, a loss whose gradient in y is c; it writes down what y was.
+template <class Scalar>
+struct functional {
+  view<const Scalar> c;  // (tokens, results)
+  view<Scalar> seen;     // (tokens, results)
+
+  double rows(auto&, position first, view<Scalar> y) const {
+    double value = 0;
+    for (position i = 0; i < y.rows; ++i)
+      for (position j = 0; j < y.cols; ++j) {
+        seen(first + i, j) = y(i, j);
+        value += double(c(first + i, j)) * double(y(i, j));
+        y(i, j) = c(first + i, j);
+      }
+    return value;
+  }
+};
+
+template <class Loss>
+inline constexpr bool is_functional = false;
+template <class Scalar>
+inline constexpr bool is_functional<functional<Scalar>> = true;
+
+template <class Scalar, class Model, class Loss>
+class engine_stepper : public stepper {
+ public:
+  engine_stepper(const step_plan& plan, const Model& model, const Loss& loss, const subject& of)
+      : of_(of), engine_(plan, model, loss) {}
+
+  double value(const given& data) override {
+    buffers b(*this, data);
+    poison_arena();
+    return engine_.value(b.parameters.span(), b.batch);
+  }
+
+  outcome step(const given& data, const outcome* start) override {
+    buffers b(*this, data, start);
+    poison_arena();
+    engine_.reset_flops();
+    outcome result;
+    const std::int64_t before = allocations;
+    result.value = engine_.add_gradient(b.parameters.span(), b.batch, b.gradient.span());
+    const std::int64_t asked = allocations - before;
+    check(asked, data, b);
+    collect(result, data, b);
+    return result;
+  }
+
+ private:
+  using device = cpu::device<Scalar>;
+
+  static constexpr bool on_layer = is_functional<Loss>;
+
+  // The caller's side of a step, each array between margins of poison.
+  struct buffers {
+    guarded_buffer<Scalar> parameters, rows, c, weights, initial;
+    guarded_buffer<Scalar> gradient, d_rows, d_initial, seen;
+    streambp::batch<Scalar> batch;
+
+    buffers(engine_stepper& by, const given& d, const outcome* start = nullptr)
+        : parameters(d.parameters),
+          rows(d.rows),
+          c(d.c),
+          weights(d.weights),
+          initial(d.initial),
+          gradient(std::size_t(by.engine_.parameters().gradients)),
+          d_rows(d.rows.size()),
+          d_initial(d.initial.size()),
+          seen(d.c.size()) {
+      const position tokens = d.samples.tokens();
+      for (auto* g : {&gradient, &d_rows, &d_initial})
+        std::fill(g->span().begin(), g->span().end(), Scalar(0));
+      if (start) put(*start, by.engine_.parameters());
+      batch.tokens = d.tokens;
+      if (by.of_.features > 0) {
+        batch.rows = {rows.span().data(), tokens, by.of_.features};
+        batch.d_rows = {d_rows.span().data(), tokens, by.of_.features};
+      }
+      batch.labels = d.labels;
+      batch.weights = weights.span();
+      batch.normaliser = d.normaliser;
+      batch.sample_ids = d.ids;
+      batch.seed = d.seed;
+      batch.step = d.step;
+      batch.initial = initial.span();
+      batch.d_initial = d_initial.span();
+      if constexpr (on_layer)
+        by.engine_.loss() = {{c.span().data(), tokens, by.of_.results},
+                             {seen.span().data(), tokens, by.of_.results}};
+    }
+
+    void put(const outcome& start, const parameter_table& table) {
+      for (const tensor& t : start.tensors) {
+        std::span<Scalar> to;
+        if (t.kind == tensor_kind::parameter) to = gradient.span().subspan(entry(table, t).gradient);
+        if (t.kind == tensor_kind::input) to = d_rows.span();
+        if (t.kind == tensor_kind::initial) to = d_initial.span();
+        for (std::size_t i = 0; i < t.data.size() && !to.empty(); ++i) to[i] = Scalar(t.data[i]);
+      }
+    }
+    static const parameter_info& entry(const parameter_table& table, const tensor& t) {
+      return table[t.name.substr(std::strlen(gradient_of))];
+    }
+    bool intact(const given& d) {
+      return parameters.holds(d.parameters) && rows.holds(d.rows) && initial.holds(d.initial) &&
+             weights.holds(d.weights) && gradient.margins_untouched() &&
+             d_rows.margins_untouched() && d_initial.margins_untouched();
+    }
+  };
+
+  static constexpr const char* gradient_of = "gradient of ";
+
+  // What a step finds in its arena is nobody's business: NaN in fp32 and fp64.
+  void poison_arena() {
+    const auto block = engine_.block();
+    std::memset(const_cast<std::byte*>(block.data()), 0xff, block.size());
+  }
+
+  // Laws of every single step.
+  void check(std::int64_t asked, const given& data, buffers& b) {
+    if (of_.into == nullptr) return;
+    report& r = *of_.into;
+    r.count_step();
+    const step_plan& p = engine_.plan();
+    if (engine_.high_water() != p.peak())
+      r.add(law::memory, sentence("the arena handed out ", engine_.high_water(), " bytes, ", p.peak(),
+                                  " were planned; ", words(p)));
+    if (asked != 0 && !of_.watched.on)
+      r.add(law::memory, sentence("memory was asked for ", asked, " times during a step; ", words(p)));
+    if (!b.intact(data))
+      r.add(law::memory, sentence("a step wrote to its inputs or outside its outputs; ", words(p)));
+    if (engine_.flops() != p.flops)
+      r.add(law::flops, sentence("primitives counted ", engine_.flops(), " FLOPs, ", p.flops,
+                                 " were planned; ", words(p)));
+  }
+
+  void collect(outcome& to, const given& data, buffers& b) {
+    const auto add = [&](std::string name, tensor_kind kind, position cols, position offset, auto from) {
+      if (!from.empty())
+        to.tensors.push_back({std::move(name), kind, cols, offset, {from.begin(), from.end()}});
+    };
+    if constexpr (on_layer) {
+      add("y", tensor_kind::output, of_.results, 0, b.seen.span());
+    } else if constexpr (!loss_traits<Loss>::sees_rows) {
+      std::vector<double> scored(std::size_t(data.samples.tokens()));
+      engine_.log_probabilities(b.parameters.span(), b.batch, scored);
+      add("log-probability", tensor_kind::output, 1, 0, scored);
+    }
+    for (const auto& entry : engine_.parameters().entries)
+      if (entry.gradient >= 0)
+        add(gradient_of + entry.name, tensor_kind::parameter, entry.cols, entry.offset,
+            b.gradient.span().subspan(entry.gradient, entry.size()));
+    if (of_.features > 0)
+      add("gradient of x", tensor_kind::input, of_.features, 0, b.d_rows.span());
+    add("gradient of the initial state", tensor_kind::initial, 1, 0, b.d_initial.span());
+  }
+
+  const subject& of_;
+  basic_engine<device, Model, Loss> engine_;
+};
+
+template <class Scalar, class Layer, class Loss>
+class engine_subject : public subject {
+ public:
+  using device = cpu::device<Scalar>;
+  static constexpr bool as_given = !is_functional<Loss>;
+  using model_type =
+      decltype(trial_model<as_given>(std::declval<const Layer&>(), std::declval<watch&>(),
+                                    setting{}));
+  using list = instance_list<model_type>;
+
+  // Throws shape_error when the layer does not take s.features.
+  engine_subject(const Layer& layer, const Loss& loss, const setting& s)
+      : model_(trial_model<as_given>(layer, watched, s)),
+        loss_(loss),
+        grains_(s.grains),
+        list_(model_, s.features) {
+    features = s.features;
+    results = list_.head.out;
+    split = list_.head.split;
+    for (const auto& section : list_.sections) split = then(split, section.split);
+    single = sizeof(Scalar) == 4;
+    scores = !is_functional<Loss> && !loss_traits<Loss>::sees_rows;
+    couples = loss_traits<Loss>::couples;
+  }
+
+  const parameter_table& parameters() const override { return list_.table; }
+  position initial_size(position prefix) const override {
+    return basic_engine<device, model_type, Loss>::initial_size_of(list_, prefix);
+  }
+  plan_list plans(const packed& samples, position prefix) override {
+    plan_options options;
+    options.features = features;
+    options.prefix = prefix;
+    options.input_gradient = true;
+    options.grains = grains_;
+    return every_plan<device, model_type, Loss>(model_, samples, options);
+  }
+  std::unique_ptr<stepper> run(const step_plan& plan) override {
+    return std::make_unique<engine_stepper<Scalar, model_type, Loss>>(plan, model_, loss_, *this);
+  }
+
+ private:
+  model_type model_;
+  Loss loss_;
+  geometry grains_;
+  list list_;
+};
+
+}  // namespace streambp::laws

@@ -1,0 +1,23 @@
+// Law: a frozen layer costs no parameter gradient and its FLOPs, and leaves value, results and the
+// input's gradient as they were.
+#pragma once
+
+#include "subject.hpp"
+
+namespace streambp::laws {
+
+inline void check_frozen(report& r, subject& trained, subject& frozen, const given& data) {
+  const step_plan plan = trained.plans(data.samples, data.prefix).streamed;
+  const step_plan cheap = frozen.plans(data.samples, data.prefix).streamed;
+  outcome full = trained.run(plan)->step(data);
+  const outcome o = frozen.run(cheap)->step(data);
+  if (frozen.parameters().gradients != 0)
+    r.add(law::frozen, sentence(frozen.parameters().gradients, " gradient entries are left"));
+  std::erase_if(full.tensors, [](const tensor& t) { return t.kind == tensor_kind::parameter; });
+  if (const auto where = other_bits(full, o, data.samples); !where.empty())
+    r.add(law::frozen, sentence("frozen, ", where));
+  if (cheap.flops > plan.flops)
+    r.add(law::frozen, sentence("frozen, a step takes ", cheap.flops, " FLOPs, trained ", plan.flops));
+}
+
+}  // namespace streambp::laws

@@ -1,0 +1,104 @@
+// Every law of a layer or a loss as one call:
+//   CHECK(laws::hold(squared_relu{}, laws::rows(37, 4)));
+//   CHECK(laws::hold_loss(cross_entropy{}, laws::rows(37, 6)));
+// The report converts to bool and prints which law is broken, where, by how much.
+#pragma once
+
+#include "../layers/linear.hpp"
+#include "../cpu/elementwise.hpp"
+#include "../cpu/product.hpp"
+#include "../cpu/rows.hpp"
+#include "accumulation.hpp"
+#include "batch_independence.hpp"
+#include "central_differences.hpp"
+#include "declaration.hpp"
+#include "engine_subject.hpp"
+#include "frozen.hpp"
+#include "nothing_to_see.hpp"
+#include "plan_independence.hpp"
+#include "recomputation.hpp"
+
+namespace streambp::laws {
+
+// The laws of one subject on one batch; every stride-th plan.
+inline void judge(report& r, subject& of, const given& data, const tolerance& allowed,
+                  std::size_t stride) {
+  const plan_list plans = of.plans(data.samples, data.prefix);
+  const double rounding = allowed.rounding * of.epsilon();
+  const outcome plain = of.run(plans.plain)->step(data);
+  const outcome streamed = of.run(plans.streamed)->step(data);
+
+  check_recomputation(r, of, data, plans.streamed);
+  if (!r.breaks(law::recomputation)) check_watched(r, of, data, plans.streamed, streamed);
+  if (!r.breaks(law::recomputation) && !r.breaks(law::declaration))
+    check_finite(r, streamed, data, plans.streamed);
+  if (r.breaks(law::recomputation) || r.breaks(law::declaration) || r.breaks(law::nothing_to_see)) {
+    for (const law l : {law::plan_independence, law::batch_independence, law::accumulation,
+                        law::central_differences})
+      r.skip(l);
+    return;
+  }
+  check_plan_independence(r, of, data, plans, plain, stride);
+  check_reach(r, of, data, plans.streamed, streamed);
+  check_accumulation(r, of, data, plans.streamed, streamed, rounding);
+  if (of.couples || r.breaks(law::plan_independence))  // packing changes chunks, too
+    r.skip(law::batch_independence);
+  else
+    check_batch_independence(r, of, data, plans.streamed, rounding);
+  if (of.single) return;
+  check_differences(r, of, data, plans.streamed, streamed, allowed.differences);
+}
+
+// In one precision: without states from outside, and with them where the layer has any.
+inline void judge(report& r, subject& of, const setting& s) {
+  of.into = &r;
+  r.speak_of(of.single ? "fp32" : "fp64");
+  r.counted_allocations = counts_allocations();
+  given data = data_for(of, s, 0);
+  data.initial.clear();
+  judge(r, of, data, s.allowed, 1);
+  if (of.initial_size(s.prefix) > 0) judge(r, of, data_for(of, s, s.prefix), s.allowed, 5);
+  if (!of.scores) return;
+  const step_plan plan = of.plans(data.samples, 0).streamed;
+  check_nothing_scored(r, of, data, plan);
+  check_untouched(r, of, data, plan);
+}
+
+// A layer, or a composition. Throws shape_error when it does not take the setting's rows.
+template <class Layer>
+report hold(const Layer& layer, const setting& s) {
+  report r;
+  if constexpr (explain_model<Layer, device_sites<cpu::device<double>>>()) {
+    engine_subject<double, Layer, functional<double>> exact(layer, {}, s);
+    judge(r, exact, s);
+    engine_subject<float, Layer, functional<float>> single(layer, {}, s);
+    judge(r, single, s);
+    if constexpr (has_parameters<Layer>) {
+      r.speak_of("fp64");
+      const auto still = streambp::frozen(layer);
+      engine_subject<double, std::decay_t<decltype(still)>, functional<double>> frozen(still, {}, s);
+      given data = data_for(exact, s, 0);
+      data.initial.clear();
+      check_frozen(r, exact, frozen, data);
+    }
+  }
+  return r;
+}
+
+// A loss, at the end of a small model. The samples of `s` are those that the loss speaks of.
+template <class Loss>
+report hold_loss(const Loss& loss, setting s) {
+  report r;
+  if constexpr (explain_loss<Loss, cpu::device<double>>()) {
+    if (s.vocabulary == 0) s.vocabulary = 11;
+    const auto model = linear(s.features, s.features) | linear(s.features, s.vocabulary);
+    using model_type = std::decay_t<decltype(model)>;
+    engine_subject<double, model_type, Loss> exact(model, loss, s);
+    judge(r, exact, s);
+    engine_subject<float, model_type, Loss> single(model, loss, s);
+    judge(r, single, s);
+  }
+  return r;
+}
+
+}  // namespace streambp::laws

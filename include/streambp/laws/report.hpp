@@ -1,0 +1,96 @@
+// What a check of the laws found: which law is broken, where, by how much.
+#pragma once
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace streambp::laws {
+
+enum class law : unsigned char {
+  plan_independence,    // the same bits under every plan
+  batch_independence,   // a sample's outputs do not depend on what it is packed with
+  central_differences,  // gradients are slopes
+  declaration,          // nothing is read that is not declared, whoever would see it
+  accumulation,         // gradients are added to what is there
+  frozen,               // a frozen layer costs no parameter gradient and changes no other one
+  memory,               // predicted bytes are taken, no others; nothing else is written
+  flops,                // FLOPs counted are those planned
+  recomputation,        // a repeated step has no side effects and replays randomness
+  nothing_to_see        // rows with nothing to see, batches with nothing to score, give 0
+};
+
+constexpr const char* name_of(law l) {
+  switch (l) {
+    case law::plan_independence: return "plan-independence";
+    case law::batch_independence: return "batch-independence";
+    case law::central_differences: return "central differences";
+    case law::declaration: return "the declaration is true";
+    case law::accumulation: return "gradients are added";
+    case law::frozen: return "frozen costs nothing";
+    case law::memory: return "memory is what was planned";
+    case law::flops: return "FLOPs are what was planned";
+    case law::recomputation: return "recomputation has no side effects";
+    case law::nothing_to_see: return "nothing to see gives 0";
+  }
+  return "";
+}
+
+struct finding {
+  law broken{};
+  std::string what;
+};
+
+// True when every law holds. doctest, Catch2 and GoogleTest print it through operator<<.
+class report {
+ public:
+  explicit operator bool() const { return findings_.empty(); }
+
+  // Keeps the first finding of a law in each precision: the others follow from the same fault.
+  void add(law broken, std::string what) {
+    if (!precision_.empty()) what = precision_ + ": " + what;
+    for (const finding& f : findings_)
+      if (f.broken == broken && f.what.compare(0, precision_.size(), precision_) == 0) return;
+    findings_.push_back({broken, std::move(what)});
+  }
+  // A law whose premise is broken says nothing of its own.
+  void skip(law unjudged) {
+    if (std::find(unjudged_.begin(), unjudged_.end(), unjudged) == unjudged_.end())
+      unjudged_.push_back(unjudged);
+  }
+  void speak_of(std::string precision) { precision_ = std::move(precision); }
+  void count_plans(std::size_t n) { plans_ += n; }
+  void count_step() { ++steps_; }
+
+  bool breaks(law l) const {
+    return std::any_of(findings_.begin(), findings_.end(),
+                       [l](const finding& f) { return f.broken == l; });
+  }
+  const std::vector<finding>& findings() const { return findings_; }
+  const std::vector<law>& unjudged() const { return unjudged_; }
+  // How much was tried, so that a test can insist on it.
+  std::size_t plans() const { return plans_; }
+  std::size_t steps() const { return steps_; }
+  double largest_error = 0;         // of central differences
+  bool counted_allocations = true;  // false: count_allocations.hpp is not part of the program
+
+ private:
+  std::vector<finding> findings_;
+  std::vector<law> unjudged_;
+  std::string precision_;
+  std::size_t plans_ = 0, steps_ = 0;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const report& r) {
+  for (const finding& f : r.findings())
+    out << "broken: " << name_of(f.broken) << "\n    " << f.what << '\n';
+  for (const law l : r.unjudged()) out << "not judged: " << name_of(l) << '\n';
+  if (r) out << "all laws hold";
+  out << " (" << r.plans() << " plans, " << r.steps() << " steps, differences within "
+      << r.largest_error << (r.counted_allocations ? ")" : "; allocations were not counted)");
+  return out;
+}
+
+}  // namespace streambp::laws

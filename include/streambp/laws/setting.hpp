@@ -1,0 +1,50 @@
+// What a layer or loss is tried on: ragged samples and how wide their rows are.
+#pragma once
+
+#include <cmath>
+
+#include "../core/error.hpp"
+#include "../core/grain.hpp"
+#include "tolerance.hpp"
+
+namespace streambp::laws {
+
+struct setting {
+  packed samples;
+  position features = 0;    // of the input rows; 0: the layer takes tokens
+  position vocabulary = 0;  // of tokens or labels
+  geometry grains{8, 16};
+  position prefix = 3;      // memory rows ahead of every sample, where a layer remembers
+  int seed = 1;             // another one moves all data, away from a kink for instance
+  bool weights = false;     // of labels
+  bool twice = true;        // two of the layer in a row, if its result is as wide as its input
+  tolerance allowed{};
+};
+
+// Samples of one token, of about a third and of the rest, with empty ones before, between and after.
+inline packed ragged(position tokens) {
+  const position middle = 1 + (tokens - 1) * 13 / 36;
+  return packed({0, 0, 1, middle, middle, tokens, tokens});
+}
+
+// Throws shape_error unless chunks, grains and tiles are all cut somewhere.
+inline setting rows(position tokens, position features) {
+  setting s{ragged(tokens), features};
+  if (grain_edges(s.samples, s.grains.tile, s.grains.grain).size() < 4)
+    throw shape_error(sentence("laws: ", tokens, " tokens make fewer than three grains; take 37"));
+  return s;
+}
+inline setting tokens(position count, position vocabulary) {
+  setting s = rows(count, 0);
+  s.vocabulary = vocabulary;
+  return s;
+}
+
+// Between -1 and 1, never nearer to 0 than 0.1: a kink at 0 is not crossed by small steps.
+inline double wave(position i, int seed) {
+  const double v =
+      std::sin(double((31 * i * i + (7919 + 613 * position(seed)) * i + 104729 * seed) % 10007));
+  return v < 0 ? 0.9 * v - 0.1 : 0.9 * v + 0.1;
+}
+
+}  // namespace streambp::laws
