@@ -1,0 +1,161 @@
+#include <streambp/optim/adamw.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+using namespace streambp;
+
+namespace {
+
+struct shape {
+  position rows = 1, cols = 1;
+  bool trains = true;
+};
+
+parameter_table table_of(const std::vector<shape>& shapes) {
+  parameter_table table;
+  for (const shape& s : shapes) table.add({.name = "p", .rows = s.rows, .cols = s.cols}, s.trains);
+  return table;
+}
+
+// Anything, with both signs and a few sizes.
+template <class Scalar>
+std::vector<Scalar> filled(position count, int seed) {
+  std::vector<Scalar> x;
+  for (position i = 0; i < count; ++i)
+    x.push_back(Scalar(std::sin(1.7 * double(i) + seed) * std::pow(10, double(i % 5) - 3)));
+  return x;
+}
+
+// The formula as it stands in the paper, one number at a time.
+struct naive {
+  double m = 0, v = 0;
+  double step(double theta, double g, int t, double rate, const adamw_options& o, bool decays) {
+    m = o.beta1 * m + (1 - o.beta1) * g;
+    v = o.beta2 * v + (1 - o.beta2) * g * g;
+    const double m_hat = m / (1 - std::pow(o.beta1, t)), v_hat = v / (1 - std::pow(o.beta2, t));
+    return theta - rate * (decays ? o.decay * theta : 0) -
+           rate * m_hat / (std::sqrt(v_hat) + o.epsilon);
+  }
+};
+
+// A bias, a matrix of more than one block, a frozen matrix, a small matrix, a gain.
+const std::vector<shape> ragged{{1, 37}, {131, 127}, {5, 7, false}, {2, 3}, {1, 1}};
+
+template <class Scalar>
+void agrees_with_naive(double tolerance) {
+  const parameter_table table = table_of(ragged);
+  const adamw_options options{.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .decay = 0.3};
+  adamw<Scalar> optimizer(table, options);
+  auto parameters = filled<Scalar>(table.parameters, 1);
+  std::vector<double> expected(parameters.begin(), parameters.end());
+  std::vector<naive> state(expected.size());
+  for (int t = 1; t <= 4; ++t) {
+    const auto gradient = filled<Scalar>(table.gradients, 10 + t);
+    const double rate = 0.01 * t;
+    optimizer.update(parameters, gradient, rate);
+    for (const parameter_info& p : table.entries)
+      for (position i = 0; i < p.size() && p.gradient >= 0; ++i) {
+        const auto at = std::size_t(p.offset + i);
+        expected[at] = state[at].step(expected[at], double(gradient[std::size_t(p.gradient + i)]),
+                                      t, rate, options, p.rows > 1);
+      }
+  }
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    worst = std::max(worst, std::abs(double(parameters[i]) - expected[i]));
+  CHECK(worst < tolerance);
+  CHECK(optimizer.steps() == 4);
+}
+
+}  // namespace
+
+TEST_CASE("adamw is the formula, for every size of parameter") {
+  agrees_with_naive<double>(1e-14);
+  agrees_with_naive<float>(1e-5);  // parameters up to 10, 24 bits, four roundings a step
+}
+
+TEST_CASE("adamw takes the steps that PyTorch's AdamW takes") {
+  // torch.optim.AdamW(lr=0.1, betas=(0.9, 0.99), eps=1e-3, weight_decay=0.2), fp64
+  const double after[3][4] = {
+      {0.8801996007984032, -1.8600999000999001, 0.49, 2.89},
+      {0.8359930672596904, -1.878717838128173, 0.40600635266936624, 2.7822000000000005},
+      {0.7537307279389108, -1.898215485084457, 0.3750602444653372, 2.691779615374768}};
+  const std::vector<double> gradient[3] = {{0.5, -1, 0, 1e-3}, {-0.25, 4, 2, 1e-3}, {1, 1, -1, 0}};
+  std::vector<double> parameters{1, -2, 0.5, 3};
+  adamw<double> optimizer(table_of({{2, 2}}),
+                          {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-3, .decay = 0.2});
+  for (int t = 0; t < 3; ++t) {
+    optimizer.update(parameters, gradient[t], 0.1);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(std::abs(parameters[i] - after[t][i]) < 1e-14);
+  }
+}
+
+TEST_CASE("a first step by hand") {
+  // m̂ = g and v̂ = g², so each entry moves by rate · g / (|g| + ε), and what decays by 1 % besides.
+  const parameter_table table = table_of({{2, 1}, {1, 2}});
+  adamw<double> optimizer(table, {.epsilon = 0, .decay = 0.1});
+  std::vector<double> parameters{2, -4, 2, -4};
+  const std::vector<double> gradient{3, 0.25, 3, 0.25};
+  optimizer.update(parameters, gradient, 0.1);
+  const double expected[] = {1.98 - 0.1, -3.96 - 0.1, 2 - 0.1, -4 - 0.1};
+  for (std::size_t i = 0; i < 4; ++i) CHECK(std::abs(parameters[i] - expected[i]) < 1e-14);
+}
+
+TEST_CASE("what is frozen stays, to the bit") {
+  const parameter_table table = table_of(ragged);
+  adamw<float> optimizer(table);
+  auto parameters = filled<float>(table.parameters, 1);
+  const auto before = parameters;
+  optimizer.update(parameters, filled<float>(table.gradients, 2), 0.1);
+  for (const parameter_info& p : table.entries)
+    for (position i = p.offset; i < p.offset + p.size(); ++i)
+      CHECK((parameters[std::size_t(i)] == before[std::size_t(i)]) == (p.gradient < 0));
+}
+
+TEST_CASE("threads and a parameter's place leave the bits as they are") {
+  const auto trained = [](const std::vector<shape>& shapes, int threads) {
+    const parameter_table table = table_of(shapes);
+    adamw<float> optimizer(table, {}, threads);
+    auto parameters = filled<float>(table.parameters, 1);
+    for (int t = 0; t < 3; ++t)
+      optimizer.update(parameters, filled<float>(table.gradients, t), 1e-2);
+    return parameters;
+  };
+  const auto one = trained({{300, 211}, {7, 9}}, 1);
+  for (const int threads : {2, 3}) {
+    const auto many = trained({{300, 211}, {7, 9}}, threads);
+    CHECK(std::memcmp(one.data(), many.data(), one.size() * sizeof(float)) == 0);
+  }
+  // The same rows as parameters of their own: pieces end elsewhere.
+  const auto split = trained({{100, 211}, {200, 211}, {7, 9}}, 1);
+  CHECK(std::memcmp(one.data(), split.data(), one.size() * sizeof(float)) == 0);
+}
+
+TEST_CASE("the factor scales the gradient") {
+  const parameter_table table = table_of({{19, 3}});
+  auto parameters = filled<double>(table.parameters, 1), same = parameters;
+  auto gradient = filled<double>(table.gradients, 2);
+  adamw<double> whole(table), scaled(table);
+  whole.update(parameters, gradient, 0.1, 0.25);
+  for (double& g : gradient) g /= 4;
+  scaled.update(same, gradient, 0.1);
+  CHECK(parameters == same);
+  CHECK(std::equal(whole.first_moments().begin(), whole.first_moments().end(),
+                   scaled.first_moments().begin()));
+  CHECK(std::equal(whole.second_moments().begin(), whole.second_moments().end(),
+                   scaled.second_moments().begin()));
+}
+
+TEST_CASE("buffers of another model are refused") {
+  adamw<float> optimizer(table_of({{2, 3}, {4, 5, false}}));
+  std::vector<float> parameters(26), gradient(6);
+  CHECK_THROWS_WITH_AS(optimizer.update(gradient, gradient, 1),
+                       "adamw: parameters has 6 entries, the table has 26", shape_error);
+  CHECK_THROWS_WITH_AS(optimizer.update(parameters, parameters, 1),
+                       "adamw: gradient has 26 entries, the table has 6", shape_error);
+  CHECK(optimizer.steps() == 0);
+}
