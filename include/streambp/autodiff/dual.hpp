@@ -121,6 +121,7 @@ struct value_and_slopes {
 
 // f and its slopes in each of its numbers: differentiate([](auto a, auto b) { return a * exp(b); }, 2., 1.)
 template <class F, class... Number>
+  requires(std::is_arithmetic_v<Number> && ...)
 value_and_slopes<int(sizeof...(Number))> differentiate(const F& f, Number... x) {
   constexpr int n = int(sizeof...(Number));
   int k = 0;

@@ -1,0 +1,41 @@
+// Entry-wise functions given as code: y = f(x), and its gradient from a dual number a lane.
+#pragma once
+
+#include "cpu_expression.hpp"
+#include "dual.hpp"
+
+namespace streambp::cpu {
+inline namespace STREAMBP_ISA {
+
+template <class S, class F>
+[[gnu::noinline]] void map_row(const F& f, const S* x, position d, S* y) {
+  along<S>(d, [&](position j, auto n) {
+    store(y + j, n, f.forward(autodiff::dual<lanes<S>>(load(x + j, n))).value);
+  });
+}
+template <class S, class F>
+[[gnu::noinline]] void differentiate_row(const F& f, const S* x, const S* dy, position d, S* dx) {
+  along<S>(d, [&](position j, auto n) {
+    const auto y = f.forward(autodiff::dual<lanes<S>>::independent(load(x + j, n)));
+    store(dx + j, n, fma(load(dy + j, n), y.slope[0], load(dx + j, n)));
+  });
+}
+
+// y = f(x); y may be x.
+template <class S, class F>
+void map_entries(device<S>& on, const F& f, std::type_identity_t<view<const S>> x, view<S> y) {
+  if (on.counts_only()) return;
+  for_rows(on, x.rows, x.cols, [&](position i) { map_row(f, x.row(i), x.cols, y.row(i)); });
+}
+
+// dx += dy ∘ f'(x); dx may be dy.
+template <class S, class F>
+void differentiate_entries(device<S>& on, const F& f, std::type_identity_t<view<const S>> x,
+                           std::type_identity_t<view<const S>> dy, view<S> dx) {
+  if (on.counts_only()) return;
+  for_rows(on, x.rows, x.cols,
+           [&](position i) { differentiate_row(f, x.row(i), dy.row(i), x.cols, dx.row(i)); });
+}
+
+}  // namespace STREAMBP_ISA
+}  // namespace streambp::cpu
