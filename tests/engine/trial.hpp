@@ -92,6 +92,7 @@ struct trial {
   instance_list<Model> list;
   std::vector<Scalar> parameters, rows, initial, weights;
   std::vector<std::int32_t> tokens, labels;
+  std::vector<std::uint64_t> sample_ids;
   std::uint64_t seed = 5, step_number = 3;
   double normaliser = 0;
 
@@ -135,6 +136,7 @@ struct trial {
     if (!rows.empty()) b.rows = {rows.data(), samples.tokens(), options.features};
     b.weights = weights;
     b.initial = initial;
+    b.sample_ids = sample_ids;
     b.seed = seed;
     b.step = step_number;
     b.normaliser = normaliser;

@@ -177,6 +177,10 @@ class basic_engine {
     return s.last - (instance(s.last - 1).part == half::remember);
   }
   const section_instance& instance(position i) const { return model_.sections[std::size_t(i)]; }
+  // Keys randomness: the halves of an operator share one.
+  std::uint64_t number_of(position i) const {
+    return std::uint64_t(i) - (instance(i).part == half::read);
+  }
 
   // In head.hpp.
   void visit_heads(head_visit why);

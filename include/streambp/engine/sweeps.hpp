@@ -136,13 +136,13 @@ void basic_engine<Device, Model, Loss>::ascend(const sweep& s, position first_ch
                         .restored = again && own.keeps_outputs,
                         .first = !again};
         const view<scalar> out = direct ? to : result_of(i, at);
-        run_forward(on_, section, cell, at, std::uint64_t(i), input_of(i, at), out, why);
+        run_forward(on_, section, cell, at, number_of(i), input_of(i, at), out, why);
         if (forward && ends && !direct && to.rows > 0) copy(on_, out, to);
       });
     if (forward && last < own.last) {
       if (last == own.first) copy(on_, input_of_stage(s.stage, at).rows, to);
       storage_.with(model_, last, [&](const auto& section, auto& cell) {
-        run_forward(on_, section, cell, at, std::uint64_t(last), input_of(last, at), {},
+        run_forward(on_, section, cell, at, number_of(last), input_of(last, at), {},
                     visit{.first = true});
       });
     }
@@ -158,7 +158,7 @@ void basic_engine<Device, Model, Loss>::remember(position s) {
     const chunk_place at = place_of(c);
     if (trace_) trace_->push_back({{sweep_kind::remember, s}, at.rows});
     storage_.with(model_, section, [&](const auto& part, auto& cell) {
-      run_forward(on_, part, cell, at, std::uint64_t(section), input_of(section, at), {}, visit{});
+      run_forward(on_, part, cell, at, number_of(section), input_of(section, at), {}, visit{});
     });
   }
 }
@@ -197,7 +197,7 @@ void basic_engine<Device, Model, Loss>::descend(position s) {
         storage_.with(model_, i, [&](const auto& section, auto& cell) {
           why.result = i + 1 < last || (i + 1 == last && fused);
           if (i >= last) why.remembers = false;
-          run_forward(on_, section, cell, at, std::uint64_t(i), input_of(i, at), result_of(i, at), why);
+          run_forward(on_, section, cell, at, number_of(i), input_of(i, at), result_of(i, at), why);
         });
     const view<scalar> rows = storage_.stream.rows > 0
                                   ? storage_.stream.rows_in(at.rows)
@@ -217,7 +217,7 @@ void basic_engine<Device, Model, Loss>::descend(position s) {
         const view<scalar> dy = rows.middle_cols(0, instance(i).out);
         const view<scalar> out = type::steps.lasts(type::steps.result) ? result_of(i, at)
                                                                        : view<scalar>{};
-        const view<scalar> dx = run_backward(on_, section, cell, at, std::uint64_t(i), in, out, dy, why);
+        const view<scalar> dx = run_backward(on_, section, cell, at, number_of(i), in, out, dy, why);
         if constexpr (!tokens) {
           if (dx.data != dy.data) copy(on_, dx, rows.middle_cols(0, instance(i).in()));
           if (i == 0 && data_->d_rows.rows > 0)
@@ -228,8 +228,10 @@ void basic_engine<Device, Model, Loss>::descend(position s) {
   for (position i = own.last; i-- > own.first;) finish_memory(i);
   if (!hook_) return;
   if (fused) announce(model_.head);
+  // What both halves of an operator use is final when the first one is done, if it is run at all.
+  const position end = wants_input_gradient() ? 0 : model_.lowest_trained();
   for (position i = own.last; i-- > lowest;)
-    if (instance(i).part != half::read) announce(instance(i));
+    if (instance(i).part != half::read || i == end) announce(instance(i));
 }
 
 // Hands out the trunk's rows chunk by chunk, or head chunk by head chunk once they are all there.
@@ -253,7 +255,7 @@ void basic_engine<Device, Model, Loss>::forward_only(F&& consume) {
     const chunk_place at = place_of(c);
     for (position i = own.first; i < own.last; ++i)
       storage_.with(model_, i, [&](const auto& section, auto& cell) {
-        run_forward(on_, section, cell, at, std::uint64_t(i), input_of(i, at), result_of(i, at),
+        run_forward(on_, section, cell, at, number_of(i), input_of(i, at), result_of(i, at),
                     visit{.keeps_outputs = own.keeps_outputs, .first = true});
       });
     for (; edge + 1 < plan_.head_chunks.size() && plan_.head_chunks[edge + 1] <= at.rows.last; ++edge) {
@@ -284,7 +286,7 @@ void basic_engine<Device, Model, Loss>::start_memory(position i) {
     if constexpr (type::steps.crosses())
       for (std::size_t c = 0; c + 1 < plan_.context_chunks.size(); ++c) {
         const chunk_place at = context_place(c);
-        run_context(on_, section, cell, at, std::uint64_t(i), context_rows(at), {});
+        run_context(on_, section, cell, at, number_of(i), context_rows(at), {});
       }
   });
 }
@@ -303,7 +305,7 @@ void basic_engine<Device, Model, Loss>::finish_memory(position i) {
     if constexpr (std::decay_t<decltype(section)>::steps.crosses())
       for (std::size_t c = plan_.context_chunks.size() - 1; c-- > 0;) {
         const chunk_place at = context_place(c);
-        run_context(on_, section, cell, at, std::uint64_t(i), context_rows(at),
+        run_context(on_, section, cell, at, number_of(i), context_rows(at),
                     data_->d_context.rows_in(at.rows));
       }
   });
@@ -333,7 +335,7 @@ void basic_engine<Device, Model, Loss>::add_side_losses() {
   for (position i = 0; i < position(model_.count()); ++i)
     storage_.with(model_, i, [&](const auto& section, auto& cell) {
       if constexpr (std::decay_t<decltype(section)>::steps.holds_tally())
-        storage_.section_values(i, 0) = side_losses(on_, section, cell, all, std::uint64_t(i));
+        storage_.section_values(i, 0) = side_losses(on_, section, cell, all, number_of(i));
     });
 }
 
