@@ -1,4 +1,4 @@
-// Sums over a segment's tokens, and the normalisation by them.
+// Moments of each feature over a segment's tokens, and the normalisation by them.
 #pragma once
 
 #include <cmath>
@@ -8,125 +8,171 @@
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
-// Calls f(first row, last row) for the tiles of a piece, counted from its segment's start.
-template <class F>
-void for_each_tile(const piece& p, position tile, F&& f) {
-  for (position i = 0; i < p.rows; i += tile) f(p.row + i, p.row + std::min(p.rows, i + tile));
+// Joins a tile's rows of x to the moments m (2 d) of the `before` rows ahead of it: mean, and sum
+// of squares around it. With δ the tile's mean less theirs and n = before + rows (Chan et al.
+// 1979), mean += δ rows / n, squares += Σ (x - tile's mean)² + δ² before rows / n.
+template <class S>
+[[gnu::noinline, gnu::flatten]] void join_tile(std::type_identity_t<view<const S>> x,
+                                               position before, position d, S* m) {
+  const S rows = S(x.rows), share = rows / (S(before) + rows);
+  along<S>(x.cols, [&](position j, auto n) {
+    lanes<S> one = 0, two = 0;
+    const lanes<S> base = load(x.row(0) + j, n);  // keeps the sum small
+    for (position i = 0; i < x.rows; ++i) one = one + (load(x.row(i) + j, n) - base);
+    const lanes<S> mean = base + one / rows;
+    for (position i = 0; i < x.rows; ++i) {
+      const lanes<S> apart = load(x.row(i) + j, n) - mean;
+      two = fma(apart, apart, two);
+    }
+    const lanes<S> delta = mean - load<S>(m + j, n);
+    store(m + j, n, fma(delta, share, load<S>(m + j, n)));
+    two = fma(delta * delta, S(before) * share, two);
+    store(m + d + j, n, load<S>(m + d + j, n) + two);
+  });
 }
 
-// totals (segments, 3 d): the segment's first row x0, Σ (x - x0), Σ (x - x0)²: added tile by tile.
-// Differences from a row of its own keep the squares small.
+// moments (segments, 2 d), 0 before a segment's first row: joined tile by tile, tiles counted from
+// the segment's start.
 template <class S>
 void add_time_moments(device<S>& on, const piece_list& pieces, position tile,
-                      std::type_identity_t<view<const S>> x, view<S> totals) {
+                      std::type_identity_t<view<const S>> x, view<S> moments) {
   if (on.counts_only()) return;
-  const position d = x.cols;
-  for_column_ranges(on, d, [&](position j, position count) {
+  for_column_ranges(on, x.cols, [&](position j, position count) {
+    for (const piece p : pieces)
+      for (position i = 0; i < p.rows; i += tile)
+        join_tile<S>(x.middle_rows(p.row + i, std::min(tile, p.rows - i)).middle_cols(j, count),
+                     p.start + i, x.cols, moments.row(p.segment) + j);
+  });
+}
+
+// z = (x - mean) inverse of the columns from j on.
+template <class S>
+struct time_scale {
+  lanes<S> mean, inverse;
+
+  template <class Count>
+  static time_scale of(const S* moments, position d, position j, Count n, S rows, S epsilon) {
+    alignas(64) S inverse[lanes<S>::count];
+    store(inverse, whole<S>{}, load(moments + d + j, n) / rows + epsilon);
+    for (S& v : inverse) v = 1 / std::sqrt(v);  // the packets' root is not exact
+    return {load(moments + j, n), load<S>(inverse)};
+  }
+  lanes<S> operator()(const lanes<S>& x) const { return (x - mean) * inverse; }
+};
+
+// Calls f(piece, rows) for the rows of each piece that a task takes.
+template <class S, class F>
+void for_piece_rows(device<S>& on, const piece_list& pieces, position cols, const F& f) {
+  for_row_ranges(on, pieces.rows().rows(), cols, [&](position first, position last) {
     for (const piece p : pieces) {
-      S* const x0 = totals.row(p.segment) + j;
-      S *const sum1 = x0 + d, *const sum2 = x0 + 2 * d;
-      if (p.start == 0) std::copy_n(x.row(p.row) + j, count, x0);
-      for_each_tile(p, tile, [&](position first, position last) {
-        along<S>(count, [&](position c, auto n) {
-          const lanes<S> base = load<S>(x0 + c, n);
-          lanes<S> one = 0, two = 0;
-          for (position row = first; row < last; ++row) {
-            const lanes<S> delta = load(x.row(row) + j + c, n) - base;
-            one = one + delta;
-            two = fma(delta, delta, two);
-          }
-          store(sum1 + c, n, load<S>(sum1 + c, n) + one);
-          store(sum2 + c, n, load<S>(sum2 + c, n) + two);
-        });
-      });
+      if (p.row >= last) break;
+      const row_range own{std::max(first, p.row), std::min(last, p.last())};
+      if (own.rows() > 0) f(p, own);
     }
   });
 }
 
-// Mean and inverse deviation of a column, from its totals over n rows.
+// y = z ∘ gain + bias, for rows of one segment of n.
 template <class S>
-struct time_moments {
-  S mean, inverse;
-};
-template <class S>
-time_moments<S> moments_of(const S* totals, position d, position j, position n, double epsilon) {
-  const S shift = totals[d + j] / S(n);
-  const S variance = std::max(totals[2 * d + j] / S(n) - shift * shift, S(0));
-  return {totals[j] + shift, 1 / std::sqrt(variance + S(epsilon))};
-}
-
-// z = (x - mean) inverse, y = z ∘ gain + bias.
-template <class S>
-[[gnu::noinline]] void time_norm_row(const S* x, const S* totals, position d, position n,
-                                     double epsilon, const S* gain, const S* bias, S* y) {
-  for (position j = 0; j < d; ++j) {
-    const auto [mean, inverse] = moments_of(totals, d, j, n, epsilon);
-    y[j] = std::fma((x[j] - mean) * inverse, gain[j], bias[j]);
-  }
+[[gnu::noinline, gnu::flatten]] void time_norm_rows(std::type_identity_t<view<const S>> x,
+                                                    const S* moments, S n, S epsilon, const S* gain,
+                                                    const S* bias, view<S> y) {
+  along<S>(x.cols, [&](position j, auto count) {
+    const auto z = time_scale<S>::of(moments, x.cols, j, count, n, epsilon);
+    const lanes<S> g = load(gain + j, count), b = load(bias + j, count);
+    for (position i = 0; i < x.rows; ++i)
+      store(y.row(i) + j, count, fma(z(load(x.row(i) + j, count)), g, b));
+  });
 }
 template <class S>
 void time_norm_forward(device<S>& on, const piece_list& pieces,
                        std::type_identity_t<view<const S>> x,
-                       std::type_identity_t<view<const S>> totals,
+                       std::type_identity_t<view<const S>> moments,
                        std::type_identity_t<view<const S>> gain,
                        std::type_identity_t<view<const S>> bias, double epsilon, view<S> y) {
   if (on.counts_only()) return;
-  for_rows(on, pieces, x.cols, [&](const piece& p, position row) {
-    time_norm_row(x.row(row), totals.row(p.segment), x.cols,
-                  pieces.samples().segment(p.segment).rows(), epsilon, gain.data, bias.data,
-                  y.row(row));
+  for_piece_rows(on, pieces, x.cols, [&](const piece& p, row_range own) {
+    time_norm_rows<S>(x.rows_in(own), moments.row(p.segment),
+                      S(pieces.samples().segment(p.segment).rows()), S(epsilon), gain.data,
+                      bias.data, y.rows_in(own));
   });
 }
 
-// dz = dy ∘ gain: dx += inverse dz, dtotals (segments, 3 d) += Σ dz, Σ dz ∘ z in its first two
-// thirds, last tile first; dgain += Σ dy ∘ z, dbias += Σ dy, unless without data.
+// Of a tile: dx += inverse dy ∘ gain; d (2, x.cols), rows `stride` apart, += Σ dy ∘ gain and
+// Σ dy ∘ gain ∘ z; dgain += Σ dy ∘ z, dbias += Σ dy, unless null.
+template <class S>
+[[gnu::noinline, gnu::flatten]] void time_norm_tile_backward(std::type_identity_t<view<const S>> x,
+                                                             const S* moments, position stride, S n,
+                                                             S epsilon, const S* gain,
+                                                             std::type_identity_t<view<const S>> dy,
+                                                             view<S> dx, S* d, S* dgain, S* dbias) {
+  along<S>(x.cols, [&](position j, auto count) {
+    const auto z = time_scale<S>::of(moments, stride, j, count, n, epsilon);
+    const lanes<S> g = load(gain + j, count);
+    lanes<S> sum = 0, across = 0;
+    for (position i = 0; i < x.rows; ++i) {
+      const lanes<S> dyi = load(dy.row(i) + j, count);
+      store(dx.row(i) + j, count, fma(dyi * g, z.inverse, load<S>(dx.row(i) + j, count)));
+      sum = sum + dyi;
+      across = fma(dyi, z(load(x.row(i) + j, count)), across);
+    }
+    store(d + j, count, fma(sum, g, load<S>(d + j, count)));
+    store(d + stride + j, count, fma(across, g, load<S>(d + stride + j, count)));
+    if (dgain) store(dgain + j, count, load<S>(dgain + j, count) + across);
+    if (dbias) store(dbias + j, count, load<S>(dbias + j, count) + sum);
+  });
+}
+
+// dz = dy ∘ gain: dx += inverse dz, dmoments (segments, 2 d) += Σ dz, Σ dz ∘ z, last tile first;
+// dgain += Σ dy ∘ z, dbias += Σ dy, unless without data.
 template <class S>
 void time_norm_backward(device<S>& on, const piece_list& pieces, position tile,
                         std::type_identity_t<view<const S>> x,
-                        std::type_identity_t<view<const S>> totals,
+                        std::type_identity_t<view<const S>> moments,
                         std::type_identity_t<view<const S>> gain, double epsilon,
-                        std::type_identity_t<view<const S>> dy, view<S> dx, view<S> dtotals,
+                        std::type_identity_t<view<const S>> dy, view<S> dx, view<S> dmoments,
                         std::type_identity_t<view<S>> dgain, std::type_identity_t<view<S>> dbias) {
   if (on.counts_only()) return;
-  const position d = x.cols;
-  for_column_ranges(on, d, [&](position first_column, position count) {
+  for_column_ranges(on, x.cols, [&](position j, position count) {
+    const auto part = [&](auto v, row_range own) { return v.rows_in(own).middle_cols(j, count); };
     pieces.descending([&](const piece& p) {
-      const position n = pieces.samples().segment(p.segment).rows();
-      for (position t = (p.rows - 1) / tile * tile; t >= 0; t -= tile)
-        for (position j = first_column; j < first_column + count; ++j) {
-          const auto [mean, inverse] = moments_of(totals.row(p.segment), d, j, n, epsilon);
-          S sum = 0, across = 0;
-          for (position row = p.row + t; row < p.row + std::min(p.rows, t + tile); ++row) {
-            const S g = dy(row, j), z = (x(row, j) - mean) * inverse;
-            dx(row, j) = std::fma(g * gain(0, j), inverse, dx(row, j));
-            sum += g;
-            across = std::fma(g, z, across);
-          }
-          dtotals(p.segment, j) = std::fma(sum, gain(0, j), dtotals(p.segment, j));
-          dtotals(p.segment, d + j) = std::fma(across, gain(0, j), dtotals(p.segment, d + j));
-          if (dgain.data) dgain(0, j) += across;
-          if (dbias.data) dbias(0, j) += sum;
-        }
+      const S n = S(pieces.samples().segment(p.segment).rows());
+      for (position t = (p.rows - 1) / tile * tile; t >= 0; t -= tile) {
+        const row_range own{p.row + t, p.row + std::min(p.rows, t + tile)};
+        time_norm_tile_backward<S>(
+            part(x, own), moments.row(p.segment) + j, x.cols, n, S(epsilon), gain.data + j,
+            part(dy, own), part(dx, own), dmoments.row(p.segment) + j,
+            dgain.data ? dgain.data + j : nullptr, dbias.data ? dbias.data + j : nullptr);
+      }
     });
   });
 }
 
-// What the totals pass back to each row: dx -= inverse (Σ dz + z Σ dz ∘ z) / n.
+// What the moments pass back to each row: dx -= inverse (Σ dz + z Σ dz ∘ z) / n.
+template <class S>
+[[gnu::noinline, gnu::flatten]] void time_norm_rows_release(std::type_identity_t<view<const S>> x,
+                                                            const S* moments, S n, S epsilon,
+                                                            const S* d, view<S> dx) {
+  along<S>(x.cols, [&](position j, auto count) {
+    const auto z = time_scale<S>::of(moments, x.cols, j, count, n, epsilon);
+    const lanes<S> sum = load(d + j, count), across = load(d + x.cols + j, count),
+                   share = -(z.inverse / n);
+    for (position i = 0; i < x.rows; ++i)
+      store(dx.row(i) + j, count,
+            fma(share, fma(z(load(x.row(i) + j, count)), across, sum),
+                load<S>(dx.row(i) + j, count)));
+  });
+}
 template <class S>
 void time_norm_release(device<S>& on, const piece_list& pieces,
                        std::type_identity_t<view<const S>> x,
-                       std::type_identity_t<view<const S>> totals, double epsilon,
-                       std::type_identity_t<view<const S>> dtotals, view<S> dx) {
+                       std::type_identity_t<view<const S>> moments, double epsilon,
+                       std::type_identity_t<view<const S>> dmoments, view<S> dx) {
   if (on.counts_only()) return;
-  const position d = x.cols;
-  for_rows(on, pieces, d, [&](const piece& p, position row) {
-    const position n = pieces.samples().segment(p.segment).rows();
-    const S* const sums = dtotals.row(p.segment);
-    for (position j = 0; j < d; ++j) {
-      const auto [mean, inverse] = moments_of(totals.row(p.segment), d, j, n, epsilon);
-      const S z = (x(row, j) - mean) * inverse;
-      dx(row, j) -= inverse * std::fma(z, sums[d + j], sums[j]) / S(n);
-    }
+  for_piece_rows(on, pieces, x.cols, [&](const piece& p, row_range own) {
+    time_norm_rows_release<S>(x.rows_in(own), moments.row(p.segment),
+                              S(pieces.samples().segment(p.segment).rows()), S(epsilon),
+                              dmoments.row(p.segment), dx.rows_in(own));
   });
 }
 

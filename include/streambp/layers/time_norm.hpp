@@ -31,7 +31,7 @@ struct time_norm {
   }
   auto slots() const {
     return std::tuple{parameter(gain, 1, width, ones), parameter(bias, 1, width, zeros),
-                      total(moments, 3 * width)};
+                      total(moments, 2 * width)};
   }
 
   void remember(auto& at, auto x) const {
