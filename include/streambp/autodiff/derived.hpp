@@ -77,9 +77,11 @@ struct derived_rows : derived_reach<L> {
   auto slots(position in) const {
     const graph g = recorded<phase::forward>(layer, in);
     tape_columns width = tape(g, true).width;
-    if constexpr (names_remember<L>)
-      width.scratch = std::max(width.scratch,
-                               tape(recorded<phase::remember>(layer, in), false).width.scratch);
+    if constexpr (names_remember<L>) {
+      const graph memory = recorded<phase::remember>(layer, in);
+      expect_apart(g, memory);
+      width.scratch = std::max(width.scratch, tape(memory, false).width.scratch);
+    }
     return std::tuple_cat(listed_slots(layer, in), slots_for(width, tile_workspace(g)));
   }
 
@@ -94,6 +96,20 @@ struct derived_rows : derived_reach<L> {
     const tape t(g, true);
     auto rows = rows_of(t, at, x, {}, dx, dy, true);
     pull<sees_all, decltype(rows)>(rows).backward();
+  }
+
+  // A gradient is added up once a chunk in backward and once in release: of one parameter that both
+  // give a share, the order would be the chunks'. Throws shape_error.
+  static void expect_apart(const graph& a, const graph& b) {
+    const auto read = [](const node& n) {
+      return n.op == operation::parameter || n.op == operation::product;
+    };
+    for (int i = 0; i < a.size; ++i)
+      for (int j = 0; j < b.size; ++j)
+        if (read(a[i]) && read(b[j]) && a[i].slot == b[j].slot)
+          throw shape_error(sentence(derived_facts<L>::name, ": remember and forward read the same "
+                                     "parameter, slot ", a[i].slot, "; what both need, such as a norm, "
+                                     "belongs into a layer of its own before this one"));
   }
 
  protected:

@@ -15,13 +15,13 @@ class pull {
 
   void backward() {
     for (int i = 0; i < r.t.step_count; ++i) {
-      const auto [pulls, n] = r.t.steps[std::size_t(i)];
-      if (!pulls) {
-        forward_.node_at(n);
-        continue;
-      }
+      const auto [what, n] = r.t.steps[std::size_t(i)];
       r.forget();
-      if (r[n].op == operation::recur)
+      if (what == move::compute)
+        forward_.node_at(n);
+      else if (what == move::weigh)
+        shared_weight(n);
+      else if (r[n].op == operation::recur)
         recur(n);
       else
         rows_of(n, bind(n), r.all_rows());
@@ -79,10 +79,20 @@ class pull {
                  r.gradient(it.a).rows_in(rows), how);
   }
   void weight_gradient(int n) {
+    if (!r.t.weighed_later(n)) weight_gradient(n, r.all_rows(), r.at.grains());
+  }
+  void shared_weight(int n) {
+    const auto grains = r.at.grains();
+    for (std::size_t i = grains.size() - 1; i-- > 0;)
+      r.t.for_sharers(n, [&](int m) {
+        weight_gradient(m, {grains[i] - grains[0], grains[i + 1] - grains[0]}, grains.subspan(i, 2));
+      });
+  }
+  void weight_gradient(int n, row_range rows, std::span<const position> grains) {
     const node& it = r[n];
     if (r.trains(it.slot))
-      add_weight_gradient(r.at.on, r.gradient(n), r.value(it.a),
-                          r.slots.gradient[std::size_t(it.slot)], r.at.grains());
+      add_weight_gradient(r.at.on, r.gradient(n).rows_in(rows), r.value(it.a).rows_in(rows),
+                          r.slots.gradient[std::size_t(it.slot)], grains);
   }
 
   void attend(int n, view<scalar> d_o) {

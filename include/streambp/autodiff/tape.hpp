@@ -16,9 +16,11 @@ struct tape_columns {
   position scratch = 0;  // within one call
 };
 
-// Of a backward: node n is computed again, or its gradient goes to what it was computed from.
+// Of a backward: node n is computed again; or its gradient goes to what it was computed from; or the
+// gradient of its weight is taken, together with that of all products with the same weight.
+enum class move : unsigned char { compute, pull, weigh };
 struct backward_step {
-  bool pulls = false;
+  move what = move::compute;
   int node = -1;
 };
 
@@ -59,6 +61,8 @@ class tape {
   static constexpr std::size_t at(int n) { return std::size_t(n); }
   static void none(columns& c) { c.fill(-1); }
 
+  analysis::flags pulled_{};
+
   void place_forward() {
     const graph& g = a.g;
     std::array<int, most> last{};
@@ -89,20 +93,32 @@ class tape {
       for_members(n, [&](int m) {
         a.for_pull_reads(m, [&](int b) { bring(b, there); });
         a.for_pull_targets(m, receive);
+        pulled_[at(m)] = true;
       });
-      steps[at(step_count++)] = {true, n};
+      steps[at(step_count++)] = {move::pull, n};
     }
-    for (int n = g.size; n-- > 0;)
-      if (g[n].op == operation::parameter && receives[at(n)]) steps[at(step_count++)] = {true, n};
+    for (int n = g.size; n-- > 0;) {
+      if (g[n].op == operation::parameter && receives[at(n)])
+        steps[at(step_count++)] = {move::pull, n};
+      if (weighed_later(n) && sharers(n, n) == 0) steps[at(step_count++)] = {move::weigh, n};
+    }
   }
   void bring(int n, analysis::flags& there) {
     if (there[at(n)]) return;
     a.for_reads(n, [&](int b) { bring(b, there); });
     there[at(n)] = true;
-    steps[at(step_count++)] = {false, n};
+    steps[at(step_count++)] = {move::compute, n};
   }
 
  public:
+  // Two products with one weight: their shares are added grain by grain, whatever the chunks are.
+  bool weighed_later(int n) const { return product(n) && sharers(n, a.g.size) > 1; }
+  template <class F>
+  void for_sharers(int n, const F& f) const {
+    for (int m = a.g.size; m-- > 0;)
+      if (product(m) && a.g[m].slot == a.g[n].slot) f(m);
+  }
+
   // The nodes that are pulled with n: those of a recurrence, descending, or n alone.
   template <class F>
   void for_members(int n, const F& f) const {
@@ -114,6 +130,16 @@ class tape {
   }
 
  private:
+  // A product that gets a gradient.
+  bool product(int n) const {
+    return a.live[at(n)] && a.g[n].op == operation::product && (pulled_[at(n)] || a.direct[at(n)] >= 0);
+  }
+  int sharers(int n, int below) const {
+    int count = 0;
+    for_sharers(n, [&](int m) { count += m < below; });
+    return count;
+  }
+
   struct life {
     int first = -1, last = -1, held = -1;
   };
@@ -123,15 +149,19 @@ class tape {
     const graph& g = a.g;
     lives value{}, adjoint{};
     for (int i = 0; i < step_count; ++i) {
-      const auto [pulls, n] = steps[at(i)];
+      const auto [what, n] = steps[at(i)];
       const auto reads = [&](int b) { value[at(b)].last = i; };
       const auto gives = [&](int b, bool) {
         if (adjoint[at(b)].first < 0) adjoint[at(b)].first = i;
         adjoint[at(b)].last = std::max(adjoint[at(b)].last, i);
       };
-      if (!pulls) {
+      if (what == move::compute) {
         value[at(n)].first = i;
         a.for_reads(n, reads);
+        continue;
+      }
+      if (what == move::weigh) {
+        for_sharers(n, [&](int m) { reads(a.base(g[m].a).node), adjoint[at(m)].last = i; });
         continue;
       }
       for_members(n, [&](int m) {
@@ -147,8 +177,9 @@ class tape {
       if (a.saved[at(n)])
         value[at(n)].held = rows.hold(forward_at[at(n)], g[n].cols, -1, value[at(n)].last);
     for (int i = 0; i < step_count; ++i) {
-      const auto [pulls, n] = steps[at(i)];
-      if (!pulls) {
+      const auto [what, n] = steps[at(i)];
+      if (what == move::weigh) continue;
+      if (what == move::compute) {
         value[at(n)].held = rows.place(g[n].cols, i, value[at(n)].last);
         backward_at[at(n)] = rows.at(value[at(n)].held);
         continue;

@@ -9,6 +9,7 @@
 #include "../core/view.hpp"
 #include "../primitives/write.hpp"
 #include "blocking.hpp"
+#include "panel_kernel.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
@@ -101,9 +102,17 @@ class block_product {
   void add_packed(const S* x, position stride, position depth, view<S> y, write how) {
     eigen::gemm_pack_rhs<S, position, x_operand, traits::nr, x_order>{}(x_, x_operand(x, stride),
                                                                         depth, y.rows);
-    if (how == write::assign) assign_zero(y);
+    // Eigen's kernel takes the columns that are left: its panels of three packets are ours.
+    position done = 0;
+    if constexpr (traits::mr == panel<S>::cols && traits::nr == panel<S>::rows) {
+      panel<S>::multiply_all(x_, w_, depth, y, how);
+      done = y.cols / panel<S>::cols * panel<S>::cols;
+    }
+    const view<S> rest = y.middle_cols(done, y.cols - done);
+    if (rest.cols == 0) return;
+    if (how == write::assign) assign_zero(rest);
     eigen::gebp_kernel<S, S, position, result<S>, traits::mr, traits::nr, false, false>{}(
-        result<S>(y.data, y.stride), w_, x_, y.cols, depth, y.rows, S(1));
+        result<S>(rest.data, y.stride), w_ + done * depth, x_, rest.cols, depth, y.rows, S(1));
   }
 
   void last_rows(factor<S, AcrossX> x, position row, position k, position depth, view<S> y,
@@ -113,9 +122,11 @@ class block_product {
       for (position q = 0; q < depth; ++q)
         (AcrossX ? last_x_.data[q * sizes::height + i] : last_x_(i, q)) = *x.at(row + i, k + q);
     const view<S> padded = last_y_.middle_cols(0, y.cols);
-    assign_zero(padded);
-    if (how == write::add) assign<S>(y, padded.middle_rows(0, y.rows));
-    add_packed(last_x_.data, AcrossX ? sizes::height : last_x_.stride, depth, padded, write::add);
+    if (how == write::add) {
+      assign_zero(padded);
+      assign<S>(y, padded.middle_rows(0, y.rows));
+    }
+    add_packed(last_x_.data, AcrossX ? sizes::height : last_x_.stride, depth, padded, how);
     assign<S>(padded.middle_rows(0, y.rows), y);
   }
 };

@@ -15,10 +15,10 @@ inline namespace STREAMBP_ISA {
 // The rows that a piece looks back at: its own, and ahead of them those of its state, oldest first.
 template <class S>
 struct rows_behind {
-  view<const S> x;          // the chunk's
-  const S* state;           // null: zeros
-  position width;           // of a row of the state
-  position first;           // row of the piece
+  view<const S> x;  // the chunk's
+  const S* state;   // null: zeros
+  position width;   // of a row of the state
+  position first;   // row of the piece
   position taps;
   const S* zeros;
 
@@ -40,14 +40,15 @@ template <class S>
   });
 }
 
-// total += Σ w_i ∘ dy_{row+i}, the last row first, over the rows that lie in [first, last). A chain of
-// fma, so a chunk's edge only moves what is summed so far through memory.
+// total += Σ w_i ∘ dy_{row+i}, the last row first, over the rows that lie in [first, last). A chain
+// of fma, so a chunk's edge only moves what is summed so far through memory.
 template <class S>
 [[gnu::noinline, gnu::flatten]] void correlate_row(view<const S> dy, row_range rows, position row,
                                                    view<const S> w, position d, S* total) {
   along<S>(d, [&](position j, auto n) {
     lanes<S> sum = load(total + j, n);
-    for (position i = std::min(w.rows, rows.last - row) - 1; i >= std::max<position>(0, rows.first - row); --i)
+    for (position i = std::min(w.rows, rows.last - row) - 1;
+         i >= std::max<position>(0, rows.first - row); --i)
       sum = fma(load(w.row(i) + j, n), load(dy.row(row + i) + j, n), sum);
     store(total + j, n, sum);
   });
@@ -66,8 +67,8 @@ template <class S>
   });
 }
 
-// x, y (rows, d); w (taps, d); b (1, d) or without data. A state is the last taps - 1 rows of x. A y
-// without rows is not wanted: only states are handed on.
+// x, y (rows, d); w (taps, d); b (1, d) or without data. A state is the last taps - 1 rows of x. A
+// y without rows is not wanted: only states are handed on.
 template <class S>
 void convolution_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                          std::type_identity_t<view<const S>> x,
@@ -80,8 +81,8 @@ void convolution_forward(device<S>& on, const piece_list& pieces, const carry_ro
     const S* bias = b.data ? b.data + j : zeros;
     for (const piece p : pieces) {
       const S* start = states.before(p);
-      const rows_behind<S> behind{x.middle_cols(j, count), start ? start + j : nullptr, w.cols, p.row,
-                                  taps, zeros};
+      const rows_behind<S> behind{
+          x.middle_cols(j, count), start ? start + j : nullptr, w.cols, p.row, taps, zeros};
       for (position row = p.row; y.rows > 0 && row < p.last(); ++row)
         convolve_row<S>(behind, row, w.middle_cols(j, count), bias, count, y.row(row) + j);
       for (S* after : {states.kept(p), states.handed_on(p)})
@@ -108,8 +109,8 @@ void convolution_backward(device<S>& on, const piece_list& pieces, const carry_r
         std::copy_n(after + in_state * dx.cols + j, count, total);
       else
         std::fill_n(total, count, S(0));
-      correlate_row<S>(dy.middle_cols(j, count), {p.row, p.last()}, row, w.middle_cols(j, count), count,
-                       total);
+      correlate_row<S>(dy.middle_cols(j, count), {p.row, p.last()}, row, w.middle_cols(j, count),
+                       count, total);
     };
     const auto put = [&](bool assigns, S* to) {
       if (assigns)
@@ -131,8 +132,8 @@ void convolution_backward(device<S>& on, const piece_list& pieces, const carry_r
   });
 }
 
-// dw_i += Σ_t dy_t ∘ x_{t-i}, grain by grain, the last grain first. `grains` are ascending edges on the
-// packed axis.
+// dw_i += Σ_t dy_t ∘ x_{t-i}, grain by grain, the last grain first. `grains` are ascending edges on
+// the packed axis.
 template <class S>
 void add_tap_gradients(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                        std::type_identity_t<view<const S>> x,
@@ -152,8 +153,8 @@ void add_tap_gradients(device<S>& on, const piece_list& pieces, const carry_rows
           const position first = std::max<position>(samples.segment(p.segment).first - chunk, 0);
           p.start -= own.first - first;
           const S* start = states.before(p);
-          add_lagged_products<S>({x.middle_cols(j, count), start ? start + j : nullptr, dw.cols, first,
-                                  dw.rows, zeros},
+          add_lagged_products<S>({x.middle_cols(j, count), start ? start + j : nullptr, dw.cols,
+                                  first, dw.rows, zeros},
                                  dy.middle_cols(j, count), own, lag, count, total);
         }
         sum_row<S>(dw.row(lag) + j, total, count, dw.row(lag) + j);

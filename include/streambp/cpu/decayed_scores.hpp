@@ -8,8 +8,8 @@
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
-// L_t = ln a_0 + ... + ln a_t, held as the sum of two numbers: a difference of two L is then exact to
-// rounding even after a decay that leaves nothing, where L is large.
+// L_t = ln a_0 + ... + ln a_t, held as the sum of two numbers: a difference of two L is then exact
+// to rounding even after a decay that leaves nothing, where L is large.
 template <class S>
 struct decay_sums {
   S* high;
@@ -27,7 +27,8 @@ struct decay_sums {
 
 // w_t = factor e^(L_t)
 template <class S>
-[[gnu::noinline, gnu::flatten]] void decays_from_start(decay_sums<S> sums, S factor, position rows, S* w) {
+[[gnu::noinline, gnu::flatten]] void decays_from_start(decay_sums<S> sums, S factor, position rows,
+                                                       S* w) {
   along<S>(rows, [&](position t, auto n) {
     store(w + t, n, exp(load(sums.high + t, n) + load(sums.low + t, n)) * factor);
   });
@@ -44,8 +45,8 @@ template <class S>
 
 // p_t = factor D[s][t] p_t for row s.
 template <class S>
-[[gnu::noinline, gnu::flatten]] void decay_row(decay_sums<S> sums, position s, S factor, position rows,
-                                               S* p) {
+[[gnu::noinline, gnu::flatten]] void decay_row(decay_sums<S> sums, position s, S factor,
+                                               position rows, S* p) {
   const S high = sums.high[s], low = sums.low[s];
   const position whole_groups = s / lanes<S>::count * lanes<S>::count;
   along<S>(rows - whole_groups, [&](position j, auto n) {
@@ -56,8 +57,8 @@ template <class S>
   std::fill_n(p, s, S(0));
 }
 
-// The same for p, whose gradient dp becomes that of what p was; crossing_t += the slope in ln D[s][t].
-// Entries of crossing up to s become 0.
+// The same for p, whose gradient dp becomes that of what p was; crossing_t += the slope in ln
+// D[s][t]. Entries of crossing up to s become 0.
 template <class S>
 [[gnu::noinline, gnu::flatten]] void decay_row_backward(decay_sums<S> sums, position s, S factor,
                                                         position rows, S* p, S* dp, S* crossing) {
@@ -65,7 +66,8 @@ template <class S>
   const position whole_groups = s / lanes<S>::count * lanes<S>::count;
   along<S>(rows - whole_groups, [&](position j, auto n) {
     const position t = whole_groups + j;
-    const lanes<S> d = exp((load(sums.high + t, n) - high) + (load(sums.low + t, n) - low)) * factor;
+    const lanes<S> d =
+        exp((load(sums.high + t, n) - high) + (load(sums.low + t, n) - low)) * factor;
     const lanes<S> score = load(p + t, n), slope = load(dp + t, n) * d;
     store(p + t, n, score * d);
     store(dp + t, n, slope);

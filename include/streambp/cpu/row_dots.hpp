@@ -1,9 +1,9 @@
-// Products of a few rows with a matrix where they lie, without packing: what a recurrence does once a
-// token. A row's bits do not depend on the rows beside it.
+// Products of a few rows with a matrix where they lie, without packing: what a recurrence does once
+// a token. A row's bits do not depend on the rows beside it.
 #pragma once
 
-#include "lanes.hpp"
 #include "../core/view.hpp"
+#include "lanes.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
@@ -51,10 +51,14 @@ void add_row_mix(view<const S> w, const S* const* x, S* const* y) {
 template <class F>
 void with_count(int rows, const F& f) {
   switch (rows) {
-    case 1: return f(std::integral_constant<int, 1>{});
-    case 2: return f(std::integral_constant<int, 2>{});
-    case 3: return f(std::integral_constant<int, 3>{});
-    case 4: return f(std::integral_constant<int, 4>{});
+    case 1:
+      return f(std::integral_constant<int, 1>{});
+    case 2:
+      return f(std::integral_constant<int, 2>{});
+    case 3:
+      return f(std::integral_constant<int, 3>{});
+    case 4:
+      return f(std::integral_constant<int, 4>{});
   }
 }
 

@@ -1,5 +1,5 @@
-// The order of a recurrence that is computed token by token: step i takes row i of every piece of the
-// chunk, four of them at a time, each thread some of the units.
+// The order of a recurrence that is computed token by token: step i takes row i of every piece of
+// the chunk, four of them at a time, each thread some of the units.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,8 @@ inline position longest(const piece_list& pieces, bool waiting) {
 
 }  // namespace kernel
 
-// Calls f(rows_abreast, first_unit, units), on one thread for each range of units at a step; all of a
-// step before the next.
+// Calls f(rows_abreast, first_unit, units), on one thread for each range of units at a step; all of
+// a step before the next.
 template <class S, class F>
 void steps_ascending(device<S>& on, const piece_list& pieces, position units, const F& f) {
   for (const bool waiting : {false, true})

@@ -1,5 +1,5 @@
-// What a selective state space layer does to a token's heads around its recurrence: step sizes, decays,
-// inputs, and the way past the state.
+// What a selective state space layer does to a token's heads around its recurrence: step sizes,
+// decays, inputs, and the way past the state.
 #pragma once
 
 #include <cmath>

@@ -6,7 +6,7 @@
 namespace streambp::laws {
 
 inline void check_accumulation(report& r, subject& of, const given& data, const step_plan& plan,
-                               const outcome& from_zero, double allowed) {
+                               const outcome& from_zero, const tolerance& allow) {
   outcome start = from_zero, expected = from_zero;
   for (std::size_t k = 0; k < start.tensors.size(); ++k) {
     tensor& t = start.tensors[k];
@@ -18,8 +18,9 @@ inline void check_accumulation(report& r, subject& of, const given& data, const 
     }
   }
   const outcome o = of.run(plan)->step(data, &start);
+  const double allowed = allow.rounding * of.epsilon();
   for (std::size_t k = 0; k < o.tensors.size(); ++k)
-    if (const auto where = beyond(expected.tensors[k], o.tensors[k], allowed, data.samples);
+    if (const auto where = beyond(expected.tensors[k], o.tensors[k], allowed, 0, data.samples);
         !where.empty())
       r.add(law::accumulation, sentence("from a gradient that is not 0, ", where, "; ", words(plan)));
 }

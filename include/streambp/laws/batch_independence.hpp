@@ -25,15 +25,17 @@ inline given alone(const given& all, position sample) {
   return d;
 }
 
-// `allowed`: relative to the largest entry, for gradients. A loss gets a normaliser, as within a window.
+// A loss gets a normaliser, as within an accumulation window.
 inline void check_batch_independence(report& r, subject& of, given data, const step_plan& plan,
-                                     double allowed) {
+                                     const tolerance& allow) {
+  const double allowed = allow.rounding * of.epsilon();
   if (of.scores) data.normaliser = 16;
   const outcome together = of.run(plan)->step(data);
   const packed& samples = data.samples;
   outcome sum = together;
   sum.value = 0;
   for (tensor& t : sum.tensors) std::fill(t.data.begin(), t.data.end(), 0.0);
+  const double least = allow.smallest * together.largest_gradient();
   double magnitude = 0;
   for (position s = 0; s < samples.segments(); ++s) {
     const row_range own = samples.segment(s);
@@ -56,7 +58,7 @@ inline void check_batch_independence(report& r, subject& of, given data, const s
     const tensor &a = sum.tensors[k], &b = together.tensors[k];
     const auto where = a.kind == tensor_kind::output
                            ? other_bits(a, b, samples, [](position) { return true; })
-                           : beyond(a, b, allowed, samples);
+                           : beyond(a, b, allowed, least, samples);
     if (!where.empty())
       r.add(law::batch_independence, sentence("packed, ", where, " as in each sample alone"));
   }

@@ -14,7 +14,7 @@ double slope_at_0(const Value& value, double h = difference_step) {
 
 // Along a direction of signs that moves every entry at once, and for ten entries one by one.
 inline void check_differences(report& r, subject& of, const given& data, const step_plan& plan,
-                              const outcome& gradients, double allowed) {
+                              const outcome& gradients, const tolerance& allow) {
   const auto run = of.run(plan);
   for (const tensor& t : gradients.tensors) {
     if (t.kind == tensor_kind::output) continue;
@@ -24,7 +24,7 @@ inline void check_differences(report& r, subject& of, const given& data, const s
                                                          : moved.initial).data() + t.offset;
     const std::size_t n = t.data.size();
     const std::vector<double> before(at, at + n);
-    const double most = t.largest();
+    const double most = std::max(t.largest(), allow.smallest * gradients.largest_gradient());
     const auto compare = [&](double expected, double size, const std::string& where, auto direction) {
       const double slope = slope_at_0([&](double h) {
         for (std::size_t i = 0; i < n; ++i) at[i] = before[i] + h * direction(i);
@@ -33,7 +33,7 @@ inline void check_differences(report& r, subject& of, const given& data, const s
       const double error = std::abs(slope - expected) / std::max(size, std::abs(slope));
       if (slope == expected) return;
       r.largest_error = std::max(r.largest_error, error);
-      if (!(error <= allowed))
+      if (!(error <= allow.differences))
         r.add(law::central_differences, sentence(where, " is ", expected, ", the slope is ", slope,
                                                  " (largest entry ", most, "); ", words(plan)));
     };

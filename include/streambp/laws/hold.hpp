@@ -24,7 +24,6 @@ namespace streambp::laws {
 inline void judge(report& r, subject& of, const given& data, const tolerance& allowed,
                   std::size_t stride) {
   const plan_list plans = of.plans(data.samples, data.prefix);
-  const double rounding = allowed.rounding * of.epsilon();
   const outcome plain = of.run(plans.plain)->step(data);
   const outcome streamed = of.run(plans.streamed)->step(data);
 
@@ -40,13 +39,13 @@ inline void judge(report& r, subject& of, const given& data, const tolerance& al
   }
   check_plan_independence(r, of, data, plans, plain, stride);
   check_reach(r, of, data, plans.streamed, streamed);
-  check_accumulation(r, of, data, plans.streamed, streamed, rounding);
+  check_accumulation(r, of, data, plans.streamed, streamed, allowed);
   if (of.couples || r.breaks(law::plan_independence))  // packing changes chunks, too
     r.skip(law::batch_independence);
   else
-    check_batch_independence(r, of, data, plans.streamed, rounding);
+    check_batch_independence(r, of, data, plans.streamed, allowed);
   if (of.single) return;
-  check_differences(r, of, data, plans.streamed, streamed, allowed.differences);
+  check_differences(r, of, data, plans.streamed, streamed, allowed);
 }
 
 // In one precision: without states from outside, and with them where the layer has any.

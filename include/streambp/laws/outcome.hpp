@@ -32,6 +32,13 @@ struct tensor {
 struct outcome {
   double value = 0;
   std::vector<tensor> tensors;
+
+  double largest_gradient() const {
+    double most = 0;
+    for (const tensor& t : tensors)
+      if (t.kind != tensor_kind::output) most = std::max(most, t.largest());
+    return most;
+  }
 };
 
 // "y of token 17 (sample 4, position 3), column 2"
@@ -70,9 +77,10 @@ inline std::string other_bits(const outcome& a, const outcome& b, const packed& 
   return {};
 }
 
-// Where b is farther from a than `allowed` times the largest entry; empty: nowhere.
-inline std::string beyond(const tensor& a, const tensor& b, double allowed, const packed& samples) {
-  const double most = std::max(a.largest(), b.largest());
+// Where b is farther from a than `allowed` times the largest entry, or `least`; empty: nowhere.
+inline std::string beyond(const tensor& a, const tensor& b, double allowed, double least,
+                          const packed& samples) {
+  const double most = std::max({a.largest(), b.largest(), least});
   for (std::size_t i = 0; i < a.data.size(); ++i)
     if (!(std::abs(a.data[i] - b.data[i]) <= allowed * most))
       return sentence(place_of(a, i, samples), " is ", b.data[i], ", not ", a.data[i],

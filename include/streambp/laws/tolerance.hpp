@@ -10,6 +10,9 @@ struct tolerance {
   double differences = 1e-7;
   // Sums of one step's tokens in another order; in units of the precision's epsilon.
   double rounding = 512;
+  // Of the largest entry of all gradients: what a tensor's own largest entry counts as at least. The
+  // gradient of a key's bias, for one, is 0 but for rounding.
+  double smallest = 1e-5;
 };
 
 inline constexpr double difference_step = 1e-3;

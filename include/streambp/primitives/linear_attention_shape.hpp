@@ -24,8 +24,8 @@ struct linear_attention_shape {
   static constexpr position run_tiles() { return largest_tile / 8; }
 };
 
-// Scalars that one thread needs: q, k, their gradients, a gradient of v, two squares of a tile; states
-// of a run, a gradient; five columns. Each row rounded up to 16.
+// Scalars that one thread needs: q, k, their gradients, a gradient of v, two squares of a tile;
+// states of a run, a gradient; five columns. Each row rounded up to 16.
 constexpr position linear_attention_workspace(const linear_attention_shape& shape) {
   const auto wide = [](position cols) { return round_up(cols, 16); };
   const position keys = wide(shape.key_width), values = wide(shape.value_width),

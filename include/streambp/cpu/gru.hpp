@@ -1,0 +1,135 @@
+// A gated recurrent unit along each segment. g = [r z n] comes in with x's part and the biases, a
+// with the bias of the state's part of n:
+//   g_r, g_z += W h_{t-1},  a += W_n h_{t-1},  n = tanh(g_n + σ(r) ∘ a),  h_t = n + σ(z) ∘ (h_{t-1}
+//   - n)
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "../primitives/carry_rows.hpp"
+#include "activation.hpp"
+#include "side_by_side.hpp"
+
+namespace streambp::cpu {
+inline namespace STREAMBP_ISA {
+
+// g (3, d) with `units` from gate to gate becomes the gates.
+template <class S>
+[[gnu::noinline, gnu::flatten]] void gru_row(S* g, position units, const S* a, const S* before,
+                                             position d, S* h) {
+  along<S>(d, [&](position j, auto m) {
+    S *gr = g + j, *gz = gr + units, *gn = gz + units;
+    const lanes<S> r = logistic(load<S>(gr, m)), z = logistic(load<S>(gz, m)),
+                   n = tanh(fma(r, load(a + j, m), load<S>(gn, m)));
+    store(gr, m, r);
+    store(gz, m, z);
+    store(gn, m, n);
+    store(h + j, m, fma(z, load(before + j, m) - n, n));
+  });
+}
+
+// Gates and a become the gradients of what came in; `passed` holds what later rows pass down, and
+// then this row's z ∘ dh, through memory as it is between chunks.
+template <class S>
+[[gnu::noinline, gnu::flatten]] void gru_row_backward(S* g, position units, S* a, const S* before,
+                                                      const S* dy, position d, S* passed) {
+  along<S>(d, [&](position j, auto m) {
+    S *gr = g + j, *gz = gr + units, *gn = gz + units;
+    const lanes<S> r = load<S>(gr, m), z = load<S>(gz, m), n = load<S>(gn, m);
+    const lanes<S> dh = load(dy + j, m) + load<S>(passed + j, m);
+    const lanes<S> dn = dh * (1 - z) * fma(-n, n, 1);
+    store(gr, m, dn * load<S>(a + j, m) * (r * (1 - r)));
+    store(gz, m, dh * (load(before + j, m) - n) * (z * (1 - z)));
+    store(gn, m, dn);
+    store(a + j, m, dn * r);
+    store(passed + j, m, dh * z);
+  });
+}
+
+// w (3 units, units); g (rows, 3 units) becomes the gates; a, h (rows, units). A state is h.
+template <class S>
+void gru_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+                 std::type_identity_t<view<const S>> w, view<S> g, view<S> a, view<S> h) {
+  const position units = w.cols;
+  on.count(2 * g.rows * w.rows * w.cols);
+  if (on.counts_only()) return;
+  steps_ascending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
+    const S zeros[column_range<S>] = {};
+    const S *before[now.most], *known[now.most];
+    S* sums[3][now.most];
+    int some = 0;  // rows with a state before them
+    for (int r = 0; r < now.count; ++r) {
+      const position row = now.row[r];
+      before[r] = now.begins(r) ? states.before(now.of[r]) : h.row(row - 1);
+      if (!before[r]) continue;
+      sums[0][some] = g.row(row) + j;
+      sums[1][some] = g.row(row) + units + j;
+      sums[2][some] = a.row(row) + j;
+      known[some++] = before[r];
+    }
+    for (int gate = 0; gate < 3; ++gate)
+      with_count(some, [&](auto m) {
+        add_row_dots<m>(w.middle_rows(gate * units + j, count), known, sums[gate]);
+      });
+    for (int r = 0; r < now.count; ++r) {
+      const position row = now.row[r];
+      gru_row<S>(g.row(row) + j, units, a.row(row) + j, before[r] ? before[r] + j : zeros, count,
+                 h.row(row) + j);
+      if (!now.ends(r)) continue;
+      for (S* after : {states.kept(now.of[r]), states.handed_on(now.of[r])})
+        if (after) std::copy_n(h.row(row) + j, count, after + j);
+    }
+  });
+}
+
+// Gates become the gradients of g, a that of a. dh (rows, units) is overwritten.
+template <class S>
+void gru_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+                  std::type_identity_t<view<const S>> w, view<S> g, view<S> a,
+                  std::type_identity_t<view<const S>> h, std::type_identity_t<view<const S>> dy,
+                  view<S> dh) {
+  const position units = w.cols;
+  on.count(2 * g.rows * w.rows * w.cols);
+  if (on.counts_only()) return;
+  steps_descending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
+    const S zeros[column_range<S>] = {};
+    S ahead[now.most][column_range<S>];  // gradients of states before pieces
+    const S *d_gates[now.most], *da[now.most];
+    S *mixed[now.most], *passed[now.most];
+    int some = 0;  // rows with a row behind them in the chunk
+    for (int r = 0; r < now.count; ++r) {
+      const position row = now.row[r];
+      passed[r] = row < now.of[r].row ? ahead[r] : dh.row(row) + j;
+      const S* after = now.ends(r) ? states.d_after(now.of[r]) : dh.row(row + 1);
+      std::copy_n(after ? after + j : zeros, count, passed[r]);
+      if (now.ends(r)) continue;
+      d_gates[some] = g.row(row + 1);
+      da[some] = a.row(row + 1);
+      mixed[some++] = passed[r];
+    }
+    with_count(some, [&](auto m) {
+      add_row_mix<m>(w.middle_rows(0, 2 * units).middle_cols(j, count), d_gates, mixed);
+      add_row_mix<m>(w.middle_rows(2 * units, units).middle_cols(j, count), da, mixed);
+    });
+    for (int r = 0; r < now.count; ++r) {
+      const piece& p = now.of[r];
+      const position row = now.row[r];
+      if (row < p.row) {
+        S* before = states.d_before(p);
+        if (!before) continue;
+        if (states.d_before_assigns(p))
+          std::copy_n(passed[r], count, before + j);
+        else
+          sum_row<S>(before + j, passed[r], count, before + j);
+      } else {
+        const S* before = now.begins(r) ? states.before(p) : h.row(row - 1);
+        gru_row_backward<S>(g.row(row) + j, units, a.row(row) + j, before ? before + j : zeros,
+                            dy.row(row) + j, count, passed[r]);
+      }
+    }
+  });
+}
+
+}  // namespace STREAMBP_ISA
+}  // namespace streambp::cpu
