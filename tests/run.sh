@@ -4,47 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-has_header() {
-  local root
-  for root in ${CPATH//:/ } ${CMAKE_PREFIX_PATH//[:;]/ } /usr /usr/local; do
-    [[ -e $root/$1 || -e $root/include/$1 ]] && return 0
-  done
-  return 1
-}
-
-missing_packages() {
-  command -v g++ > /dev/null || echo g++
-  command -v cmake > /dev/null || echo cmake
-  command -v ninja > /dev/null || echo ninja-build
-  has_header eigen3/Eigen/Core || echo libeigen3-dev
-  has_header doctest/doctest.h || echo doctest-dev
-  has_header nlohmann/json.hpp || echo nlohmann-json3-dev
-  has_header CLI/CLI.hpp || echo libcli11-dev
-  has_header benchmark/benchmark.h || echo libbenchmark-dev
-}
-
-# Root, or root by sudo.
-as_root() {
-  if [[ $(id -u) == 0 ]]; then "$@"; else sudo "$@"; fi
-}
-
-install_missing() {
-  local packages
-  mapfile -t packages < <(missing_packages)
-  [[ ${#packages[@]} == 0 ]] && return
-  echo "missing: ${packages[*]}"
-  if command -v apt-get > /dev/null && { [[ $(id -u) == 0 ]] || command -v sudo > /dev/null; }; then
-    as_root apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive \
-      apt-get install -qq -y --no-install-recommends "${packages[@]}"
-  fi
-  mapfile -t packages < <(missing_packages)
-  # Make serves where there is no Ninja.
-  if [[ ${packages[*]/ninja-build/} =~ [a-z] ]]; then
-    echo "tests/run.sh: install these first (names as in Debian): ${packages[*]}" >&2
-    exit 1
-  fi
-}
+source cmake/packages.sh
 
 cpu_has_avx512() {
   local flag
@@ -53,14 +13,19 @@ cpu_has_avx512() {
   done
 }
 
+# A compiler takes up to 1.5 GiB.
 jobs=$(nproc)
+gibibytes=$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo 2> /dev/null || true)
+if [[ -n $gibibytes ]] && ((jobs * 3 > gibibytes * 2)); then jobs=$((gibibytes * 2 / 3)); fi
+if ((jobs < 1)); then jobs=1; fi
+
 results=()
 
 # configure FOLDER [OPTION...]
 configure() {
   local folder=$1 generator=()
   shift
-  if [[ ! -e $folder/CMakeCache.txt ]] && command -v ninja > /dev/null; then generator=(-G Ninja); fi
+  if [[ ! -e $folder/CMakeCache.txt ]] && has_command ninja; then generator=(-G Ninja); fi
   cmake -S . -B "$folder" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release "$@"
 }
 
@@ -74,7 +39,8 @@ run_tests() {
 }
 
 failed=0
-install_missing
+require g++ cmake ninja-build libeigen3-dev doctest-dev nlohmann-json3-dev libcli11-dev \
+  libbenchmark-dev
 
 configure build/tests -DSTREAMBP_BUILD_EXAMPLES=OFF -DSTREAMBP_BUILD_BENCH=OFF
 cmake --build build/tests -j "$jobs"
@@ -93,7 +59,7 @@ if [[ $(uname -m) == x86_64 ]]; then
   fi
 fi
 
-if command -v clang++-19 > /dev/null; then
+if has_command clang++-19; then
   if clang++-19 -std=c++20 -Wall -Wextra -march=x86-64-v3 -fsyntax-only -Iinclude \
     -isystem /usr/include/eigen3 -x c++ - <<< '#include <streambp/streambp.hpp>'; then
     results+=("clang++-19: reads the headers")
