@@ -192,6 +192,7 @@ view<typename Device::scalar> run_backward(Device& on, const Section& section, C
     constexpr step st = p.steps[i];
     if constexpr (st.op < 0) {
       if constexpr (storage.copies[i]) add(on, gradient[st.out], gradient[st.in]);
+      if constexpr (storage.adds[i]) add(on, gradient[st.out], gradient[st.skip]);
     } else {
       const auto& layer = std::get<st.op>(section.leaves).layer;
       auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,

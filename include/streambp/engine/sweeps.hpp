@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine.hpp"
+#include "initial.hpp"
 
 namespace streambp {
 
@@ -128,7 +129,8 @@ void basic_engine<Device, Model, Loss>::ascend(const sweep& s, position first_ch
       storage_.with(model_, i, [&](const auto& section, auto& cell) {
         constexpr program p = std::decay_t<decltype(section)>::steps;
         const bool ends = i + 1 == last;
-        const bool direct = ends && to.rows > 0 && !p.lasts(p.result);
+        // Again, the result is nobody's: where it would go, gradients may stand by now.
+        const bool direct = forward && ends && to.rows > 0 && !p.lasts(p.result);
         const visit why{.remembers = s.kind != sweep_kind::refill,
                         .state_only = !forward && i + 1 == last_state,
                         .saves = saves,

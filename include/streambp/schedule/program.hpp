@@ -126,10 +126,11 @@ struct program {
   }
 
   // Gradient storage: `alias[v]` is the value whose gradient rows v shares; `copies[i]`: the sum step
-  // i must copy its output's gradient for its branch, which would otherwise overwrite it.
+  // i must copy its output's gradient for its branch, which would otherwise overwrite it; `adds[i]`:
+  // it must add it to its skip's, which has the rows of an outer sum already.
   struct gradients {
     std::array<int, most> alias{};
-    std::array<bool, most> copies{};
+    std::array<bool, most> copies{}, adds{};
   };
   constexpr gradients gradient_storage() const {
     gradients g;
@@ -137,7 +138,8 @@ struct program {
     for (int i = size; i-- > 0;) {
       const step& s = steps[i];
       if (s.op >= 0) continue;
-      g.alias[s.skip] = g.alias[s.out];
+      g.adds[i] = g.alias[s.skip] != s.skip;
+      if (!g.adds[i]) g.alias[s.skip] = g.alias[s.out];
       const step* producer = nullptr;
       for (int j = 0; j < size; ++j)
         if (steps[j].out == s.in) producer = &steps[j];
