@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "announcements.hpp"
+#include "differences.hpp"
 #include "models.hpp"
 
 using namespace streambp;
@@ -63,4 +64,16 @@ TEST_CASE("gradients behind a half that is not run are announced") {
     announces_each_gradient_once(t, t.planner_for().plain());
     announces_each_gradient_once(t, *t.planner_for().search(true));
   }
+}
+
+TEST_CASE("what follows a read that sees all in its residual has states and a prefix of its own") {
+  const attention_options heads{.features = 12, .heads = 2};
+  const auto t = trial_of<double>(
+      residual(bidirectional_attention(heads) | gated_recurrence(12, 5) | causal_attention(heads)) |
+          linear(12, 7),
+      cross_entropy{}, short_ragged,
+      {.chunk = 24, .features = 12, .prefix = 3, .input_gradient = true, .grains = small_grains});
+  CHECK(t.initial.size() == 3 * 24 + 5 + 3 * 24);
+  equals_differences(t, *t.planner_for().search());
+  every_plan_has_the_same_bits(t, {{1, 40, 1000}, {1, 1000}}, 3);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine.hpp"
+#include "initial.hpp"
 
 namespace streambp {
 
@@ -91,19 +92,6 @@ double basic_engine<Device, Model, Loss>::close() {
   return value;
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::clear_tallies() {
-  for (position i = 0; i < position(model_.count()); ++i)
-    storage_.with(model_, i, [&](const auto& section, auto& cell) {
-      for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
-        if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::tally) {
-          zero(on_, std::get<op>(cell.operators).value[k]);
-          zero(on_, std::get<op>(cell.operators).gradient[k]);
-        }
-      });
-    });
-}
-
 // Points every parameter slot at its rows in the caller's buffers.
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::bind(std::span<const scalar> parameters,
@@ -130,27 +118,6 @@ void basic_engine<Device, Model, Loss>::bind(std::span<const scalar> parameters,
   if constexpr (storage<Device, Model>::has_head)
     bind_section(model_.head_section, model_.head, storage_.head.cell);
 }
-
-namespace detail {
-
-// Calls f(operator_cell, slot index, offset, size, slot) for every state of a section that a caller
-// may give: offsets into batch::initial.
-template <class Section, class Cell, class F>
-position for_each_initial(const Section& section, const section_instance& instance, Cell& cell,
-                          position prefix, position offset, F&& f) {
-  if (instance.part == half::read) return offset;  // the remember half has them
-  for_each_slot(section, instance, [&](auto op, auto k, const auto& slot) {
-    constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-    if constexpr (kind == slot_kind::memory || kind == slot_kind::carry) {
-      const position size = kind == slot_kind::memory ? prefix * slot.cols : slot.rows * slot.cols;
-      f(std::get<op>(cell.operators), k, offset, size, kind == slot_kind::carry);
-      offset += size;
-    }
-  });
-  return offset;
-}
-
-}  // namespace detail
 
 template <class Device, class Model, class Loss>
 position basic_engine<Device, Model, Loss>::initial_size_of(const list& model, position prefix) {

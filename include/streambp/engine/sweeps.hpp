@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "engine.hpp"
-#include "initial.hpp"
 
 namespace streambp {
 
@@ -170,8 +169,7 @@ template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::descend(position s) {
   const stage_plan& own = stage(s);
   const position last = own_last(own), chunks = plan_.chunk_count();
-  const position lowest =
-      std::max(own.first, wants_input_gradient() ? 0 : model_.lowest_trained());
+  const position lowest = std::max(own.first, wants_input_gradient() ? 0 : model_.lowest_trained());
   const bool final_stage = s + 1 == stage_count();
   const bool fused = final_stage && plan_.choice.fuses_head;
   const bool rebuilt = !final_stage && !own.keeps_memory;
@@ -217,9 +215,10 @@ void basic_engine<Device, Model, Loss>::descend(position s) {
         constexpr bool tokens = type::steps.operators[0].takes_tokens;
         const section_input<scalar> in = input_of(i, at);
         const view<scalar> dy = rows.middle_cols(0, instance(i).out);
-        const view<scalar> out = type::steps.lasts(type::steps.result) ? result_of(i, at)
-                                                                       : view<scalar>{};
-        const view<scalar> dx = run_backward(on_, section, cell, at, number_of(i), in, out, dy, why);
+        const view<scalar> out =
+            type::steps.lasts(type::steps.result) ? result_of(i, at) : view<scalar>{};
+        const view<scalar> dx =
+            run_backward(on_, section, cell, at, number_of(i), in, out, dy, why);
         if constexpr (!tokens) {
           if (dx.data != dy.data) copy(on_, dx, rows.middle_cols(0, instance(i).in()));
           if (i == 0 && data_->d_rows.rows > 0)
@@ -260,110 +259,12 @@ void basic_engine<Device, Model, Loss>::forward_only(F&& consume) {
         run_forward(on_, section, cell, at, number_of(i), input_of(i, at), result_of(i, at),
                     visit{.keeps_outputs = own.keeps_outputs, .first = true});
       });
-    for (; edge + 1 < plan_.head_chunks.size() && plan_.head_chunks[edge + 1] <= at.rows.last; ++edge) {
+    for (; edge + 1 < plan_.head_chunks.size() && plan_.head_chunks[edge + 1] <= at.rows.last;
+         ++edge) {
       const row_range rows{plan_.head_chunks[edge], plan_.head_chunks[edge + 1]};
       consume(rows, result_of(last, at).middle_rows(rows.first - at.rows.first, rows.rows()));
     }
   }
-}
-
-// What stands in a section's memories before a sweep: prefix rows, empty totals, the other stream.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::start_memory(position i) {
-  storage_.with(model_, i, [&](const auto& section, auto& cell) {
-    using type = std::decay_t<decltype(section)>;
-    for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
-      auto& own = std::get<op>(cell.operators);
-      if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::total &&
-                    type::part != half::read)
-        zero(on_, own.value[k]);
-    });
-    if (plan_.shape.prefix > 0)
-      detail::for_each_initial(section, instance(i), cell, plan_.shape.prefix, 0,
-                               [&](auto& own, auto k, position, position, bool is_carry) {
-                                 if (!is_carry)
-                                   copy(on_, own.initial[k],
-                                        own.value[k].middle_rows(0, plan_.shape.prefix));
-                               });
-    if constexpr (type::steps.crosses())
-      for (std::size_t c = 0; c + 1 < plan_.context_chunks.size(); ++c) {
-        const chunk_place at = context_place(c);
-        run_context(on_, section, cell, at, number_of(i), context_rows(at), {});
-      }
-  });
-}
-
-// Gives the gradients of prefix rows and of the other stream's rows to the caller.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::finish_memory(position i) {
-  storage_.with(model_, i, [&](const auto& section, auto& cell) {
-    if (plan_.shape.prefix > 0 && !data_->d_initial.empty())
-      detail::for_each_initial(section, instance(i), cell, plan_.shape.prefix, 0,
-                               [&](auto& own, auto k, position, position, bool is_carry) {
-                                 if (!is_carry)
-                                   add(on_, own.gradient[k].middle_rows(0, plan_.shape.prefix),
-                                       own.d_initial[k]);
-                               });
-    if constexpr (std::decay_t<decltype(section)>::steps.crosses())
-      for (std::size_t c = plan_.context_chunks.size() - 1; c-- > 0;) {
-        const chunk_place at = context_place(c);
-        run_context(on_, section, cell, at, number_of(i), context_rows(at),
-                    data_->d_context.rows_in(at.rows));
-      }
-  });
-}
-
-template <class Device, class Model, class Loss>
-chunk_place basic_engine<Device, Model, Loss>::context_place(std::size_t chunk) const {
-  chunk_place at = place_of({plan_.context_chunks[chunk], plan_.context_chunks[chunk + 1]},
-                            plan_.context_grains);
-  at.samples = &plan_.shape.context;
-  at.prefix = 0;
-  return at;
-}
-
-template <class Device, class Model, class Loss>
-view<typename Device::scalar> basic_engine<Device, Model, Loss>::context_rows(
-    const chunk_place& at) const {
-  const view<const scalar> c = data_->context.rows_in(at.rows);
-  return {const_cast<scalar*>(c.data), c.rows, c.cols, c.stride};
-}
-
-// Once every token has been added to the tallies: values, and the gradients that descend injects.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::add_side_losses() {
-  chunk_place all;
-  all.samples = &plan_.shape.samples;
-  for (position i = 0; i < position(model_.count()); ++i)
-    storage_.with(model_, i, [&](const auto& section, auto& cell) {
-      if constexpr (std::decay_t<decltype(section)>::steps.holds_tally())
-        storage_.section_values(i, 0) = side_losses(on_, section, cell, all, number_of(i));
-    });
-}
-
-template <class Device, class Model, class Loss>
-bool basic_engine<Device, Model, Loss>::carries(const stage_plan& s) const {
-  for (position i = s.first; i < s.last; ++i)
-    if (instance(i).split.carries) return true;
-  return false;
-}
-
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::clear_state_gradients(position i) {
-  storage_.with(model_, i, [&](const auto& section, auto& cell) {
-    for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
-      constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-      using type = std::decay_t<decltype(section)>;
-      constexpr bool boundary =
-          type::part == half::read && type::steps.operators[op].split.forces_cut();
-      if constexpr (!boundary &&
-                    (kind == slot_kind::memory || kind == slot_kind::carry ||
-                     kind == slot_kind::total || kind == slot_kind::context)) {
-        zero(on_, std::get<op>(cell.operators).gradient[k]);
-        if (kind == slot_kind::carry) zero(on_, std::get<op>(cell.operators).d_ends[k]);
-      }
-    });
-  });
 }
 
 template <class Device, class Model, class Loss>

@@ -1,0 +1,95 @@
+// Which rows predict which labels, against a loop over samples.
+#include <streambp/engine/loss_rows.hpp>
+
+#include <doctest/doctest.h>
+
+#include <streambp/losses/cross_entropy.hpp>
+
+#include "../core/lengths.hpp"
+
+using namespace streambp;
+
+namespace {
+
+struct targets_of {
+  std::vector<std::int32_t> first, targets;
+  std::vector<token> tokens;
+  std::vector<double> weights;
+
+  targets_of(const packed& samples, const batch<double>& data, row_range rows, double scale) {
+    const auto n = std::size_t(rows.rows());
+    first.resize(n + 1);
+    targets.resize(n);
+    tokens.resize(n);
+    weights.resize(n);
+    std::vector<double> scales(std::size_t(samples.segments()), scale);
+    const target_rows to{{first.data(), rows.rows() + 1, 1},
+                         {targets.data(), rows.rows(), 1},
+                         {tokens.data(), rows.rows(), 1},
+                         {weights.data(), rows.rows(), 1}};
+    fill_targets(cross_entropy{}, samples, data, rows, {scales.data(), samples.segments(), 1}, to);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("targets: row t - 1 predicts label t of its own sample, wherever the rows are cut") {
+  dice draw(11);
+  for (int round = 0; round < 200; ++round) {
+    const packed samples = random_samples(draw, 8);
+    const position n = samples.tokens();
+    std::vector<std::int32_t> labels;
+    std::vector<double> weights;
+    for (position t = 0; t < n; ++t) {
+      labels.push_back(draw(3) == 0 ? -100 : std::int32_t(draw(9)));
+      weights.push_back(double(draw(3)));
+    }
+    batch<double> data;
+    data.labels = labels;
+    data.weights = weights;
+    const position begin = draw(n + 1), end = begin + draw(n - begin + 1);
+    const targets_of found(samples, data, {begin, end}, 0.5);
+
+    std::size_t next = 0;
+    for (position row = begin; row < end; ++row) {
+      REQUIRE(found.first[std::size_t(row - begin)] == std::int32_t(next));
+      const position s = samples.segment_at(row), label = row + 1;
+      const auto i = std::size_t(label);
+      if (label == samples.segment(s).last || labels[i] == -100 || weights[i] == 0) continue;
+      REQUIRE(found.targets[next] == labels[i]);
+      REQUIRE(found.weights[next] == 0.5 * weights[i]);
+      REQUIRE(found.tokens[next].row == label);
+      REQUIRE(found.tokens[next].segment == s);
+      REQUIRE(found.tokens[next].index == label - samples.segment(s).first);
+      ++next;
+    }
+    REQUIRE(found.first.back() == std::int32_t(next));
+  }
+}
+
+TEST_CASE("normalisers: what counts in a batch, by each kind of mean") {
+  const packed samples({0, 3, 3, 4, 8});
+  const std::vector<std::int32_t> labels{1, 2, -100, 4, 5, 6, -100, 7};
+  batch<double> data;
+  data.labels = labels;
+  const auto by = [&](over average) {
+    return normaliser_of(cross_entropy{.average = average}, samples, data);
+  };
+  CHECK(by(over::tokens) == 3);   // labels 2, 6 and 7: first ones are not predicted
+  CHECK(by(over::samples) == 2);  // the sample of one row has nothing to score
+  CHECK(by(over::nothing) == 1);
+  const std::vector<double> weights{1, 0.5, 1, 1, 1, 0, 1, 2};
+  data.weights = weights;
+  CHECK(by(over::tokens) == 2.5);
+  CHECK(by(over::samples) == 2);
+
+  std::vector<double> scales(4);
+  const view<double> to{scales.data(), 4, 1};
+  fill_segment_scales(cross_entropy{}, samples, data, to);
+  CHECK(scales == std::vector{0.4, 0.4, 0.4, 0.4});
+  fill_segment_scales(cross_entropy{.average = over::samples}, samples, data, to);
+  CHECK(scales == std::vector{1.0, 0.0, 0.0, 0.25});  // 1 / (2 samples x own weight)
+  data.normaliser = 10;
+  fill_segment_scales(cross_entropy{}, samples, data, to);
+  CHECK(scales[0] == 0.1);
+}
