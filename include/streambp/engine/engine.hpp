@@ -73,19 +73,18 @@ class basic_engine {
       forward_only([](row_range, view<scalar>) {});
       visit_heads(head_visit::summarise);
     } else {
-      forward_only([&](row_range rows, view<scalar> h) { visit_head(rows, h, {}, head_visit::value); });
+      forward_only(
+          [&](row_range rows, view<scalar> h) { visit_head(rows, h, {}, head_visit::value); });
     }
     couple(false);
     add_side_losses();
     return close();
   }
 
-  // out[t] is the log-probability of label t given the tokens before it in its sample; 0 where label t
-  // is not scored.
+  // out[t] is the log-probability of label t given the tokens before it in its sample; 0 where
+  // label t is not scored.
   void log_probabilities(std::span<const scalar> parameters, const batch_type& data,
-                         std::span<double> out)
-    requires(!loss_traits<Loss>::sees_rows)
-  {
+                         std::span<double> out) requires(!loss_traits<Loss>::sees_rows) {
     expect_size("log_probabilities: places", out.size(), samples().tokens());
     open(parameters, data, {}, true);
     for (double& v : out) v = 0;
@@ -97,12 +96,13 @@ class basic_engine {
     });
   }
 
-  // The head's result (logits, before the loss's scale and softcap) for the last row of each sample,
-  // (segments, vocabulary). An empty sample's row is not touched. Needs no labels.
+  // The head's result (logits, before the loss's scale and softcap) for the last row of each
+  // sample, (segments, vocabulary). An empty sample's row is not touched. Needs no labels.
   void last_results(std::span<const scalar> parameters, const batch_type& data, view<scalar> out) {
     if (out.rows != samples().segments() || out.cols != model_.head.out)
       throw shape_error(sentence("last_results: a view of ", out.rows, " x ", out.cols, " for ",
-                                 samples().segments(), " samples of ", model_.head.out, " results"));
+                                 samples().segments(), " samples of ", model_.head.out,
+                                 " results"));
     open(parameters, data, {}, false);
     forward_only([&](row_range rows, view<scalar> h) {
       for (const piece& p : piece_list(samples(), rows))
@@ -142,7 +142,6 @@ class basic_engine {
   double close();
   void bind(std::span<const scalar> parameters, std::span<scalar> gradient);
   void bind_initial();
-  void clear_tallies();
   void check(std::span<const scalar> parameters, std::span<scalar> gradient, bool labels) const;
   static void expect_size(const char* what, std::size_t size, position wanted) {
     if (position(size) != wanted)
@@ -158,18 +157,11 @@ class basic_engine {
   template <class F>
   void forward_only(F&& consume);
   void couple(bool wants_gradient);
-  void add_side_losses();
-  bool carries(const stage_plan& s) const;
   chunk_place place_of(position index) const;
   chunk_place place_of(row_range rows, const std::vector<position>& grains) const;
-  chunk_place context_place(std::size_t chunk) const;
-  view<scalar> context_rows(const chunk_place& at) const;
   section_input<scalar> input_of_stage(position s, const chunk_place& at);
   section_input<scalar> input_of(position section, const chunk_place& at);
   view<scalar> result_of(position section, const chunk_place& at);
-  void start_memory(position section);
-  void finish_memory(position section);
-  void clear_state_gradients(position section);
   void announce(const section_instance& instance);
   const stage_plan& stage(position s) const { return plan_.choice.stages[std::size_t(s)]; }
   position stage_count() const { return position(plan_.choice.stages.size()); }
@@ -181,6 +173,16 @@ class basic_engine {
   std::uint64_t number_of(position i) const {
     return std::uint64_t(i) - (instance(i).part == half::read);
   }
+
+  // In states.hpp: what sections hold across chunks.
+  void start_memory(position section);
+  void finish_memory(position section);
+  void clear_state_gradients(position section);
+  void clear_tallies();
+  void add_side_losses();
+  bool carries(const stage_plan& s) const;
+  chunk_place context_place(std::size_t chunk) const;
+  view<scalar> context_rows(const chunk_place& at) const;
 
   // In head.hpp.
   void visit_heads(head_visit why);
@@ -209,5 +211,6 @@ class basic_engine {
 }  // namespace streambp
 
 #include "head.hpp"
+#include "states.hpp"
 #include "step.hpp"
 #include "sweeps.hpp"

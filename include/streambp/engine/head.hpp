@@ -80,9 +80,8 @@ void basic_engine<Device, Model, Loss>::visit_head(row_range rows, view<scalar> 
   if (why != head_visit::gradient) return;
 
   if constexpr (storage<Device, Model>::has_head) {
-    const view<scalar> d =
-        run_backward(on_, model_.head_section, head.cell, at, model_.count(), {{}, x}, result, dy,
-                     visit{.saves = true});
+    const view<scalar> d = run_backward(on_, model_.head_section, head.cell, at, model_.count(),
+                                        {{}, x}, result, dy, visit{.saves = true});
     copy(on_, d, dx);
   } else {
     copy(on_, dy, dx);
@@ -98,7 +97,8 @@ void basic_engine<Device, Model, Loss>::visit_heads(head_visit why) {
     const view<scalar> h = storage_.stream.middle_cols(0, model_.trunk_width()).rows_in(rows);
     if (trace_)
       trace_->push_back({{why == head_visit::gradient ? sweep_kind::head : sweep_kind::summarise,
-                          stage_count() - 1}, rows});
+                          stage_count() - 1},
+                         rows});
     visit_head(rows, h, h, why);
   }
 }
@@ -110,8 +110,8 @@ void basic_engine<Device, Model, Loss>::couple(bool wants_gradient) {
     storage_.grain_values(0, 0) = loss_.couple(wants_gradient);
   } else if constexpr (traits::couples) {
     const auto n = std::size_t(samples().segments());
-    storage_.grain_values(0, 0) = traits::couple(loss_, {storage_.segment_sums.data, n},
-                                                 {storage_.segment_slopes.data, n});
+    storage_.grain_values(0, 0) =
+        traits::couple(loss_, {storage_.segment_sums.data, n}, {storage_.segment_slopes.data, n});
   }
 }
 
