@@ -1,0 +1,262 @@
+// Trains a causal transformer on the bytes of a text, at a length whose plain backpropagation would
+// not fit the memory it is given, and shows what the plan promised beside what was measured.
+#include <streambp/streambp.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <numeric>
+#include <thread>
+
+#include "byte_text.hpp"
+#include "compare_plans.hpp"
+#include "continuation.hpp"
+#include "loss_plot.hpp"
+#include "progress_bar.hpp"
+
+using namespace streambp;
+
+namespace {
+
+struct experiment {
+  std::string text = "examples/text/king_james.txt";
+  std::string prompt = "And God said, ";
+  std::string losses;  // file to write
+  position tokens = 8192;
+  std::size_t budget = 80_MiB;
+  position width = 256, blocks = 4, heads = 4;
+  position steps = 40;
+  double rate = 2e-3;
+  position chunk = 0, head_chunk = 0, stage = 0;  // 0: the planner's choice
+  int threads = int(std::max(std::thread::hardware_concurrency(), 1u));
+  std::uint64_t seed = 1;
+  bool quick = false;
+};
+
+// The whole path in well under a minute: the same length, a tenth of the work.
+experiment quick_experiment() {
+  experiment e;
+  e.width = 64;
+  e.blocks = 2;
+  e.heads = 2;
+  e.steps = 12;
+  e.rate = 1e-2;
+  e.budget = 24_MiB;
+  e.quick = true;
+  return e;
+}
+
+auto transformer(const experiment& e) {
+  const auto block =
+      residual(rms_norm(e.width) |
+               causal_attention({.features = e.width, .heads = e.heads, .rotary = 1e4})) |
+      residual(rms_norm(e.width) | swiglu(e.width, 3 * e.width));
+  return embedding(byte_vocabulary, e.width) | repeat(e.blocks, block) | rms_norm(e.width) |
+         linear(e.width, byte_vocabulary);
+}
+
+using model_type = decltype(transformer(experiment{}));
+using engine_type = engine<float, model_type, cross_entropy>;
+using planner_type = planner<cpu::device<float>, model_type, cross_entropy>;
+
+plan_options options_of(const experiment& e) {
+  return {.budget = e.budget,
+          .threads = e.threads,
+          .chunk = e.chunk,
+          .head_chunk = e.head_chunk,
+          .stage = e.stage};
+}
+
+// Every byte is a token, and the label that the row before it predicts.
+batch<float> batch_of(const std::vector<std::int32_t>& bytes) {
+  batch<float> data;
+  data.tokens = bytes;
+  data.labels = bytes;
+  return data;
+}
+
+void say(const std::string& label, const std::string& text) {
+  std::cout << label << std::string(std::max(10 - int(label.size()), 1), ' ') << text << "\n";
+}
+std::string answer(bool holds) { return holds ? "yes" : "NO"; }
+std::string rounded(const char* format, double value) {
+  char text[48];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+// The most memory that the process has held so far, by the kernel's count.
+std::string resident_peak() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == "VmHWM:") {
+      std::size_t kibibytes = 0;
+      status >> kibibytes;
+      return bytes_in_words(kibibytes * 1_KiB);
+    }
+  return "unknown";
+}
+
+struct training {
+  std::vector<float> parameters;
+  std::vector<double> losses{};
+  double seconds = 0;
+  std::string resident{};
+
+  double mean_of_last(position count) const {
+    const position n = std::min(count, position(losses.size()));
+    return std::accumulate(losses.end() - n, losses.end(), 0.) / double(n);
+  }
+};
+
+training train(engine_type& step, const experiment& e, const std::vector<std::int32_t>& text) {
+  training t{.parameters = initial_parameters<float>(step.parameters(), e.seed)};
+  std::vector<float> gradient(t.parameters.size());
+  adamw<float> optimizer(step.parameters(), {.beta2 = 0.95, .decay = 0.1}, e.threads);
+  const cosine_schedule rate{.peak = e.rate, .steps = e.steps, .warm_up = e.steps / 10};
+
+  progress_bar bar(e.steps, 5);
+  for (position i = 1; i <= e.steps; ++i) {
+    const std::vector<std::int32_t> bytes = window_of(text, e.tokens, e.seed, i);
+    std::fill(gradient.begin(), gradient.end(), 0.f);
+    t.losses.push_back(step.add_gradient(t.parameters, batch_of(bytes), gradient));
+    const double norm = gradient_norm<float>(gradient);
+    if (!std::isfinite(norm))
+      throw std::runtime_error("the gradient is no longer finite; try a smaller --rate");
+    optimizer.update(t.parameters, gradient, rate(i), clip_factor(norm, 1));
+
+    char line[80];
+    std::snprintf(line, sizeof line, "loss %.4f  %.0f tokens/s  %s", t.losses.back(),
+                  double(i * e.tokens) / bar.seconds(), bytes_in_words(step.high_water()).c_str());
+    bar.show(i, line);
+  }
+  t.seconds = bar.seconds();
+  t.resident = resident_peak();
+  return t;
+}
+
+void introduce(const experiment& e, const std::vector<std::int32_t>& text,
+               const parameter_table& parameters, const typed_plan<float>& p) {
+  say("text", sentence(e.text, ", ", text.size(), " bytes, entropy of a single byte ",
+                       rounded("%.4f nats", byte_entropy(text))));
+  say("model",
+      sentence(parameters.parameters, " parameters: width ", e.width, ", ", e.blocks, " blocks of ",
+               e.heads, " heads, ", byte_vocabulary, " tokens; ", cpu::isa));
+  std::cout << p << std::endl;
+}
+
+// Whether it learned from exact gradients in the memory that was planned, said in full.
+bool report(const experiment& e, const engine_type& step, const training& t,
+            const plan_comparison& c, std::size_t plain, std::size_t checkpointing,
+            double entropy) {
+  const step_plan& p = step.plan();
+  const double last = t.mean_of_last(5), tokens = double(e.tokens * e.steps);
+  const bool learned = last < entropy, exact = step.high_water() == p.peak(),
+             needed = p.peak() <= e.budget && e.budget < plain;
+  std::cout << "\n";
+  say("loss", sentence("first ", rounded("%.4f", t.losses.front()), ", mean of the last five ",
+                       rounded("%.4f", last), "; below the entropy of single bytes, ",
+                       rounded("%.4f", entropy), ": ",
+                       learned || !e.quick ? answer(learned) : "no, nor is it asked of --quick"));
+  say("speed",
+      sentence(rounded("%.0f tokens/s", tokens / t.seconds), ", ",
+               rounded("%.1f GFLOP/s", double(p.flops) * double(e.steps) / t.seconds * 1e-9), ", ",
+               rounded("%.0f s", t.seconds), " in all"));
+  say("peak", sentence("predicted ", p.peak(), " bytes, measured ", step.high_water(),
+                       "; equal: ", answer(exact)));
+  say("", sentence("budget ", bytes_in_words(e.budget), ", checkpoint every block ",
+                   bytes_in_words(checkpointing), ", unchunked ", bytes_in_words(plain),
+                   "; only the plan fits: ", answer(needed)));
+  say("", "the whole process with parameters, moments and text: " + t.resident);
+  say("gradients",
+      sentence("of ", c.tokens, " tokens: streamed (", bytes_in_words(c.streamed),
+               "), checkpointed (", bytes_in_words(c.checkpointed), "), unchunked (",
+               bytes_in_words(c.unchunked), "); the same bits: ", answer(c.same_bits)));
+  return (learned || e.quick) && exact && needed && c.same_bits;
+}
+
+void save_losses(const experiment& e, const training& t, double entropy) {
+  if (e.losses.empty()) return;
+  write_losses(e.losses, t.losses);
+  const std::string picture = e.losses + ".png";
+  const bool drawn = draw_losses(e.losses, picture, entropy);
+  say("losses", "in " + e.losses + (drawn ? ", drawn in " + picture : ""));
+}
+
+bool run(const experiment& e) {
+  if (e.prompt.empty()) throw std::runtime_error("--prompt is empty; give it a byte or more");
+  const auto text = read_text(e.text, e.tokens);
+  const double entropy = byte_entropy(text);
+  const auto model = transformer(e);
+  planner_type others(model, packed::one(e.tokens), options_of(e));
+  const std::size_t plain = others.plain().peak(), checkpointing = others.checkpointing().peak();
+
+  const auto p = plan(model, cross_entropy{}, packed::one(e.tokens), options_of(e));
+  engine_type step(p, model, cross_entropy{});
+  introduce(e, text, step.parameters(), p);
+  const training t = train(step, e, text);
+  const plan_comparison c =
+      compare_plans(model, p, t.parameters, window_of(text, e.tokens, e.seed, 0), 1_GiB);
+  const bool holds = report(e, step, t, c, plain, checkpointing, entropy);
+  save_losses(e, t, entropy);
+
+  std::string said = continuation(model, t.parameters, e.prompt, 80, e.threads, e.seed);
+  for (char& c : said)  // a byte that the text does not hold may be half a letter, or a bell
+    if (std::find(text.begin(), text.end(), static_cast<unsigned char>(c)) == text.end()) c = '?';
+  std::cout << "\n" << said << "\n";
+  return holds;
+}
+
+void add_options(CLI::App& app, experiment& e) {
+  const auto number = [&](const char* name, auto& value, int least, const char* what) {
+    app.add_option(name, value, what)
+        ->check([least](const std::string& given) {
+          const bool less = std::strtod(given.c_str(), nullptr) < least;
+          return less ? sentence("is ", given, "; it must be ", least, " or more") : "";
+        })
+        ->capture_default_str();
+  };
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_flag("--quick", e.quick, "a small model, few steps: the whole path in under a minute");
+  app.add_option("--text", e.text, "file whose bytes are learned")->capture_default_str();
+  app.add_option("--budget", e.budget, "memory of a step, such as 80MiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str(bytes_in_words(e.budget));
+  number("--tokens", e.tokens, 2, "bytes a sample");
+  number("--width", e.width, 1, "features of a token");
+  number("--blocks", e.blocks, 1, "blocks of attention and MLP");
+  number("--heads", e.heads, 1, "attention heads");
+  number("--steps", e.steps, 1, "optimizer steps");
+  number("--rate", e.rate, 0, "highest learning rate");
+  number("--chunk", e.chunk, 0, "rows a chunk; 0: planned");
+  number("--head-chunk", e.head_chunk, 0, "rows a chunk of the head; 0: planned");
+  number("--stage", e.stage, 0, "blocks a stage; 0: planned");
+  number("--threads", e.threads, 1, "threads");
+  number("--seed", e.seed, 0, "of parameters, samples and the continuation");
+  app.add_option("--prompt", e.prompt, "text to continue")->capture_default_str();
+  app.add_option("--losses", e.losses, "file for the losses; gnuplot draws them in FILE.png");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const bool quick = std::any_of(arguments, arguments + count,
+                                 [](const char* a) { return std::strcmp(a, "--quick") == 0; });
+  experiment e = quick ? quick_experiment() : experiment{};
+  CLI::App app("Trains a causal transformer on the bytes of a text within a budget of memory.");
+  add_options(app, e);
+  try {
+    app.parse(count, arguments);
+    return run(e) ? 0 : 1;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& problem) {
+    std::cerr << "train_text: " << problem.what() << "; --help lists the options\n";
+  } catch (const std::exception& problem) {
+    std::cerr << "train_text: " << problem.what() << "\n";
+  }
+  return 1;
+}
