@@ -1,6 +1,7 @@
 # For scripts that must work on a fresh machine: `require PACKAGE...`, names as in Debian, installs
 # those whose program or header is missing, by apt-get where that is possible; else it says which
-# are missing and exits with 1.
+# are missing and exits with 1. Names are words: lists of them stay unquoted.
+# shellcheck disable=SC2086
 
 has_command() { command -v "$1" > /dev/null; }
 
@@ -45,8 +46,6 @@ apt_install() {
 }
 
 require() {
-  # One package a word: left unquoted where the words are meant.
-  # shellcheck disable=SC2086
   local missing
   missing=$(missing_among "$@")
   if [[ -z $missing ]]; then return; fi
