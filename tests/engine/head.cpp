@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "differences.hpp"
 #include "models.hpp"
-#include "trial.hpp"
 
 using namespace streambp;
 
@@ -15,6 +15,20 @@ using language = trial<double, decltype(language_model()), cross_entropy>;
 language language_trial(cross_entropy loss = {}) {
   return {language_model(), loss, short_ragged, {.chunk = 24, .grains = small_grains}};
 }
+
+// Σ c ∘ y with c of its own for every entry.
+struct linear_functional {
+  double rows(auto&, position first_row, auto y) const {
+    double value = 0;
+    for (position i = y.rows; i-- > 0;)
+      for (position j = 0; j < y.cols; ++j) {
+        const double c = std::sin(double(7 * (first_row + i) + j));
+        value += c * y(i, j);
+        y(i, j) = c;
+      }
+    return value;
+  }
+};
 
 // The logits of row `row`, by ending its sample there.
 std::vector<double> logits_of(const language& t, position segment, position row) {
@@ -185,4 +199,12 @@ TEST_CASE("a coupled loss: plans, in fp64") {
       trial_of<double>(language_model(), loss, packed_lengths({30, 41, 9, 25}),
                        {.grains = small_grains}),
       {{1, 40, 1000}, {1, 32, 1000}, false, true, true}, 997);
+}
+
+TEST_CASE("one layer without a head, under a loss of its rows: plans and central differences") {
+  const auto t = trial_of<double>(
+      causal_attention({.features = 6, .heads = 3}), linear_functional{}, short_ragged,
+      {.chunk = 24, .features = 6, .input_gradient = true, .grains = small_grains});
+  every_plan_has_the_same_bits(t, {{1, 24, 40, 1000}, {1, 16, 32, 1000}}, 1);
+  equals_differences(t, *t.planner_for().search());
 }

@@ -103,6 +103,7 @@ constexpr program p = program_of<residual_of<pipe<linear, residual_of<pipe<rms_n
 static_assert(same(p, {{0, 0, 1, -1}, {1, 1, 2, -1}, {2, 2, 3, -1}, {-1, 3, 4, 1}, {-1, 4, 5, 0}}));
 static_assert(starts(p.gradient_storage().alias, {5, 4, 2, 4, 4, 5}));
 static_assert(starts(p.gradient_storage().copies, {false, false, false, false, true}));
+static_assert(starts(p.gradient_storage().adds, {false, false, false, false, false}));
 static_assert(starts(p.feeds_backward(false), {true, true, false, false, false}));
 }  // namespace nested
 
@@ -110,7 +111,10 @@ static_assert(starts(p.feeds_backward(false), {true, true, false, false, false})
 namespace twice {
 constexpr program p = program_of<residual_of<residual_of<pipe<rms_norm, linear>>>>();
 static_assert(same(p, {{0, 0, 1, -1}, {1, 1, 2, -1}, {-1, 2, 3, 0}, {-1, 3, 4, 0}}));
-static_assert(p.gradient_storage().copies[3]);
+// The outer sum's skip has the result's rows; the inner sum adds to them.
+static_assert(starts(p.gradient_storage().alias, {4, 1, 3, 3, 4}));
+static_assert(starts(p.gradient_storage().copies, {false, false, false, true}));
+static_assert(starts(p.gradient_storage().adds, {false, false, true, false}));
 }  // namespace twice
 
 // A read that sees all is cut in two: everything up to what it remembers, and everything with its

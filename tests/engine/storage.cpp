@@ -1,0 +1,134 @@
+// The bytes of a plan against a formula written by hand, and who shares addresses with whom.
+#include <streambp/engine/storage.hpp>
+
+#include <doctest/doctest.h>
+
+#include <streambp/streambp.hpp>
+
+#include "../core/lengths.hpp"
+
+using namespace streambp;
+
+namespace {
+
+// Rows of doubles, in whole lines of 64 bytes.
+constexpr std::size_t room(position rows, position cols) {
+  return std::size_t(round_up(rows * cols * 8, 64));
+}
+
+const packed samples = packed_lengths({1, 29, 0, 131});  // 161 tokens
+constexpr position T = 161, d = 8, C = 16;               // chunk
+const auto model = residual(linear(d, d)) |
+                   residual(rms_norm(d) | causal_attention({.features = d, .heads = 2})) |
+                   linear(d, 5);
+using planner_type = planner<cpu::device<double>, std::decay_t<decltype(model)>, cross_entropy>;
+
+step_plan complete(const plan_choice& choice) {
+  return planner_type(model, samples, {.threads = 2, .features = d, .grains = {8, 16}})
+      .complete(choice);
+}
+
+// Of the attention block's stage, with d values a row everywhere but in two columns.
+constexpr std::size_t memories = 2 * room(T, d);  // k, v
+constexpr std::size_t saved_rows = room(C, d)     // the norm's output
+                                   + room(C, 1)   // 1 / rms
+                                   + room(C, d)   // q
+                                   + room(C, d)   // o
+                                   + room(C, 2);  // lse of two heads
+std::size_t working() {
+  const attention_shape shape{2, 2, 4, 4, 1, 0, 0, false, 64};
+  return 2 * room(C, d)                          // the attention's output, and the sum
+         + room(C, d)                            // gradient of the norm's output
+         + 2 * room(C, d)                        // dq, d_o
+         + room(2, attention_workspace(shape));  // of two threads
+}
+
+}  // namespace
+
+TEST_CASE("bytes by hand: two stages, nothing kept") {
+  const step_plan p = complete({{{0, 1}, {1, 2}}, C, 8, false});
+  CHECK(p.bytes.packing == 2 * cpu::blocking<double>::packing * 8);
+  CHECK(p.bytes.checkpoints == room(T, d));
+  CHECK(p.bytes.stream == room(T, d));
+  CHECK(p.bytes.kept == 0);
+  CHECK(p.bytes.sums == room(position(p.head_grains.size()), 1) + room(4, 1));
+  CHECK(p.bytes.region == 2 * memories + saved_rows + working());
+}
+
+TEST_CASE("bytes by hand: what is kept leaves the region, one stage needs no checkpoint") {
+  const step_plan p = complete({{{0, 2, true, true, false}}, C, 8, false});
+  CHECK(p.bytes.checkpoints == 0);
+  CHECK(p.bytes.kept == memories + room(T, d) + room(T, 2));  // o and lse of all tokens
+  // The first residual's result stays in the chunk for the second one.
+  CHECK(p.bytes.region == memories + room(C, d) + saved_rows - room(C, d) - room(C, 2) + working());
+}
+
+TEST_CASE("bytes by hand: a fused head alone needs no stream, only one chunk of it") {
+  const step_plan p = complete({{{0, 2}}, C, 8, true});
+  CHECK(p.bytes.stream == 0);
+  CHECK(p.bytes.checkpoints == 0);
+  // The last result stays, too, but is not computed into working rows.
+  CHECK(p.bytes.region ==
+        2 * memories + room(C, d) + 2 * room(C, d) + saved_rows + working() - room(C, d));
+}
+
+namespace {
+
+struct extent {
+  const std::byte* first;
+  const std::byte* last;
+};
+template <class T>
+extent extent_of(view<T> v) {
+  const auto* at = reinterpret_cast<const std::byte*>(v.data);
+  return {at, at + std::size_t(v.rows * v.cols) * sizeof(T)};
+}
+bool disjoint(const std::vector<extent>& all) {
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = i + 1; j < all.size(); ++j)
+      if (all[i].first < all[j].last && all[j].first < all[i].last) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("what lives together shares no address; stages share theirs") {
+  const instance_list<std::decay_t<decltype(model)>> list(model, d);
+  storage<cpu::device<double>, std::decay_t<decltype(model)>> places(list);
+  const step_plan p = complete({{{0, 1}, {1, 2}}, C, 8, false});
+  const mapped_block block(p.peak());
+  arena from(block.data(), block.size());
+  places.place(from, list, p, false);
+  CHECK(from.high() == p.peak());
+
+  std::vector<extent> lasting{extent_of(places.packing), extent_of(places.checkpoints[1]),
+                              extent_of(places.stream), extent_of(places.grain_values),
+                              extent_of(places.segment_scales)};
+  const auto of_section = [&](position i) {
+    std::vector<extent> own = lasting;
+    places.with(list, i, [&](const auto& section, auto& cell) {
+      for (const auto& v : cell.value)
+        if (v.rows > 0) own.push_back(extent_of(v));
+      for (const auto& v : cell.gradient)
+        if (v.rows > 0) own.push_back(extent_of(v));
+      for_each_slot(section, list.sections[std::size_t(i)], [&](auto op, auto k, const auto& slot) {
+        constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
+        const auto& slots = std::get<op>(cell.operators);
+        if constexpr (kind != slot_kind::parameter && kind != slot_kind::scratch &&
+                      kind != slot_kind::workspace)
+          own.push_back(extent_of(slots.value[k]));
+        if constexpr (kind == slot_kind::memory) own.push_back(extent_of(slots.gradient[k]));
+        if constexpr (kind == slot_kind::scratch) own.push_back(extent_of(slots.value[k]));
+      });
+    });
+    return own;
+  };
+  const auto first = of_section(0), second = of_section(1);
+  CHECK(first.size() > lasting.size() + 2);
+  CHECK(second.size() > lasting.size() + 8);
+  CHECK(disjoint(first));
+  CHECK(disjoint(second));
+  std::vector<extent> both = first;
+  both.insert(both.end(), second.begin() + position(lasting.size()), second.end());
+  CHECK_FALSE(disjoint(both));
+}
