@@ -13,10 +13,16 @@ inline given alone(const given& all, position sample) {
   given d = all;
   d.samples = packed::one(own.rows());
   d.ids = {all.ids[std::size_t(sample)]};
-  const auto cut = [&](auto& v) {
-    const position cols = position(v.size()) / n;
-    v = {v.begin() + own.first * cols, v.begin() + own.last * cols};
+  const auto take = [](auto& v, position rows, row_range range) {
+    const position cols = rows == 0 ? 0 : position(v.size()) / rows;
+    v = {v.begin() + range.first * cols, v.begin() + range.last * cols};
   };
+  const auto cut = [&](auto& v) { take(v, n, own); };
+  if (all.beside.tokens() > 0) {
+    const row_range beside = all.beside.segment(sample);
+    d.beside = packed::one(beside.rows());
+    take(d.context, all.beside.tokens(), beside);
+  }
   cut(d.rows);
   cut(d.tokens);
   cut(d.c);
@@ -41,13 +47,16 @@ inline void check_batch_independence(report& r, subject& of, given data, const s
     const row_range own = samples.segment(s);
     if (own.rows() == 0) continue;
     const given d = alone(data, s);
-    const outcome o = of.run(of.plans(d.samples, d.prefix).streamed)->step(d);
+    if (of.split.crosses && d.beside.tokens() == 0) continue;  // sees nothing: 0 in every sum
+    const outcome o = of.run(of.plans(d.samples, d.prefix, d.beside).streamed)->step(d);
     sum.value += o.value;
     magnitude += std::abs(o.value);
     for (std::size_t k = 0; k < o.tensors.size(); ++k) {
       const tensor& from = o.tensors[k];
-      double* const to =
-          sum.tensors[k].data.data() + (from.by_token() ? own.first * from.cols : 0);
+      const position first = from.by_token()                      ? own.first
+                             : from.kind == tensor_kind::context ? data.beside.segment(s).first
+                                                                 : 0;
+      double* const to = sum.tensors[k].data.data() + first * from.cols;
       for (std::size_t i = 0; i < from.data.size(); ++i) to[i] += from.data[i];
     }
   }

@@ -21,6 +21,7 @@ inline void check_differences(report& r, subject& of, const given& data, const s
     given moved = data;
     double* const at = (t.kind == tensor_kind::parameter ? moved.parameters
                         : t.kind == tensor_kind::input   ? moved.rows
+                        : t.kind == tensor_kind::context ? moved.context
                                                          : moved.initial).data() + t.offset;
     const std::size_t n = t.data.size();
     const std::vector<double> before(at, at + n);

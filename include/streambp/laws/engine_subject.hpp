@@ -66,28 +66,34 @@ class engine_stepper : public stepper {
 
   // The caller's side of a step, each array between margins of poison.
   struct buffers {
-    guarded_buffer<Scalar> parameters, rows, c, weights, initial;
-    guarded_buffer<Scalar> gradient, d_rows, d_initial, seen;
+    guarded_buffer<Scalar> parameters, rows, context, c, weights, initial;
+    guarded_buffer<Scalar> gradient, d_rows, d_context, d_initial, seen;
     streambp::batch<Scalar> batch;
 
     buffers(engine_stepper& by, const given& d, const outcome* start = nullptr)
         : parameters(d.parameters),
           rows(d.rows),
+          context(d.context),
           c(d.c),
           weights(d.weights),
           initial(d.initial),
           gradient(std::size_t(by.engine_.parameters().gradients)),
           d_rows(d.rows.size()),
+          d_context(d.context.size()),
           d_initial(d.initial.size()),
           seen(d.c.size()) {
       const position tokens = d.samples.tokens();
-      for (auto* g : {&gradient, &d_rows, &d_initial})
+      for (auto* g : {&gradient, &d_rows, &d_context, &d_initial})
         std::fill(g->span().begin(), g->span().end(), Scalar(0));
       if (start) put(*start, by.engine_.parameters());
       batch.tokens = d.tokens;
       if (by.of_.features > 0) {
         batch.rows = {rows.span().data(), tokens, by.of_.features};
         batch.d_rows = {d_rows.span().data(), tokens, by.of_.features};
+      }
+      if (!d.context.empty()) {
+        batch.context = {context.span().data(), d.beside.tokens(), by.of_.features};
+        batch.d_context = {d_context.span().data(), d.beside.tokens(), by.of_.features};
       }
       batch.labels = d.labels;
       batch.weights = weights.span();
@@ -107,6 +113,7 @@ class engine_stepper : public stepper {
         std::span<Scalar> to;
         if (t.kind == tensor_kind::parameter) to = gradient.span().subspan(entry(table, t).gradient);
         if (t.kind == tensor_kind::input) to = d_rows.span();
+        if (t.kind == tensor_kind::context) to = d_context.span();
         if (t.kind == tensor_kind::initial) to = d_initial.span();
         for (std::size_t i = 0; i < t.data.size() && !to.empty(); ++i) to[i] = Scalar(t.data[i]);
       }
@@ -115,9 +122,11 @@ class engine_stepper : public stepper {
       return table[t.name.substr(std::strlen(gradient_of))];
     }
     bool intact(const given& d) {
-      return parameters.holds(d.parameters) && rows.holds(d.rows) && initial.holds(d.initial) &&
+      return parameters.holds(d.parameters) && rows.holds(d.rows) &&
+             context.holds(d.context) && initial.holds(d.initial) &&
              weights.holds(d.weights) && gradient.margins_untouched() &&
-             d_rows.margins_untouched() && d_initial.margins_untouched();
+             d_rows.margins_untouched() && d_context.margins_untouched() &&
+             d_initial.margins_untouched();
     }
   };
 
@@ -165,6 +174,8 @@ class engine_stepper : public stepper {
             b.gradient.span().subspan(entry.gradient, entry.size()));
     if (of_.features > 0)
       add("gradient of x", tensor_kind::input, of_.features, 0, b.d_rows.span());
+    if (!data.context.empty())
+      add("gradient of the context", tensor_kind::context, of_.features, 0, b.d_context.span());
     add("gradient of the initial state", tensor_kind::initial, 1, 0, b.d_initial.span());
   }
 
@@ -194,19 +205,24 @@ class engine_subject : public subject {
     for (const auto& section : list_.sections) split = then(split, section.split);
     single = sizeof(Scalar) == 4;
     scores = !is_functional<Loss> && !loss_traits<Loss>::sees_rows;
-    couples = loss_traits<Loss>::couples;
+    if constexpr (!is_functional<Loss>) ignored = loss_traits<Loss>::ignore_index(loss);
+    couples = loss_traits<Loss>::couples || split.tallies;
   }
 
   const parameter_table& parameters() const override { return list_.table; }
   position initial_size(position prefix) const override {
     return basic_engine<device, model_type, Loss>::initial_size_of(list_, prefix);
   }
-  plan_list plans(const packed& samples, position prefix) override {
+  plan_list plans(const packed& samples, position prefix, const packed& beside = {}) override {
     plan_options options;
     options.features = features;
     options.prefix = prefix;
     options.input_gradient = true;
     options.grains = grains_;
+    if (split.crosses) {
+      options.context = beside;
+      options.context_features = features;
+    }
     return every_plan<device, model_type, Loss>(model_, samples, options);
   }
   std::unique_ptr<stepper> run(const step_plan& plan) override {

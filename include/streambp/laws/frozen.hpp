@@ -7,8 +7,8 @@
 namespace streambp::laws {
 
 inline void check_frozen(report& r, subject& trained, subject& frozen, const given& data) {
-  const step_plan plan = trained.plans(data.samples, data.prefix).streamed;
-  const step_plan cheap = frozen.plans(data.samples, data.prefix).streamed;
+  const step_plan plan = trained.plans(data.samples, data.prefix, data.beside).streamed;
+  const step_plan cheap = frozen.plans(data.samples, data.prefix, data.beside).streamed;
   outcome full = trained.run(plan)->step(data);
   const outcome o = frozen.run(cheap)->step(data);
   if (frozen.parameters().gradients != 0)

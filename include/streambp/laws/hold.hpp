@@ -4,10 +4,11 @@
 // The report converts to bool and prints which law is broken, where, by how much.
 #pragma once
 
-#include "../layers/linear.hpp"
 #include "../cpu/elementwise.hpp"
+#include "../cpu/head.hpp"
 #include "../cpu/product.hpp"
 #include "../cpu/rows.hpp"
+#include "../layers/linear.hpp"
 #include "accumulation.hpp"
 #include "batch_independence.hpp"
 #include "central_differences.hpp"
@@ -23,7 +24,7 @@ namespace streambp::laws {
 // The laws of one subject on one batch; every stride-th plan.
 inline void judge(report& r, subject& of, const given& data, const tolerance& allowed,
                   std::size_t stride) {
-  const plan_list plans = of.plans(data.samples, data.prefix);
+  const plan_list plans = of.plans(data.samples, data.prefix, data.beside);
   const outcome plain = of.run(plans.plain)->step(data);
   const outcome streamed = of.run(plans.streamed)->step(data);
 

@@ -20,7 +20,7 @@ inline void check_finite(report& r, const outcome& o, const given& data, const s
 
 // Of a loss: no label counts.
 inline void check_nothing_scored(report& r, subject& of, given data, const step_plan& plan) {
-  std::fill(data.labels.begin(), data.labels.end(), -100);
+  std::fill(data.labels.begin(), data.labels.end(), of.ignored);
   const outcome o = of.run(plan)->step(data);
   if (!of.couples && o.value != 0)
     r.add(law::nothing_to_see, sentence("with nothing to score the value is ", o.value));

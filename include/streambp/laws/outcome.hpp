@@ -11,7 +11,7 @@
 
 namespace streambp::laws {
 
-enum class tensor_kind : unsigned char { output, parameter, input, initial };
+enum class tensor_kind : unsigned char { output, parameter, input, context, initial };
 
 // Output: y, or log-probabilities. Any other: the gradient of what the name says.
 struct tensor {

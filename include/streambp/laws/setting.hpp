@@ -21,6 +21,13 @@ struct setting {
   tolerance allowed{};
 };
 
+// Another stream's rows for samples that cross to one: none, then more and more.
+inline packed beside(const packed& samples) {
+  std::vector<position> offsets{0};
+  for (position s = 0; s < samples.segments(); ++s) offsets.push_back(offsets.back() + 7 * (s % 3));
+  return packed(std::move(offsets));
+}
+
 // Samples of one token, of about a third and of the rest, with empty ones before, between and after.
 inline packed ragged(position tokens) {
   const position middle = 1 + (tokens - 1) * 13 / 36;

@@ -22,6 +22,8 @@ struct given {
   std::vector<double> parameters;
   std::vector<double> rows;           // (tokens, features)
   std::vector<std::int32_t> tokens;   // instead of rows
+  packed beside;                      // the other stream of a layer that crosses to one
+  std::vector<double> context;        // its rows, (tokens, features)
   std::vector<double> c;              // (tokens, results): a layer's loss is Σ c ∘ y
   std::vector<std::int32_t> labels;   // of a loss under test
   std::vector<double> weights;
@@ -51,7 +53,7 @@ class subject {
   virtual ~subject() = default;
   virtual const parameter_table& parameters() const = 0;
   virtual position initial_size(position prefix) const = 0;
-  virtual plan_list plans(const packed& samples, position prefix) = 0;
+  virtual plan_list plans(const packed& samples, position prefix, const packed& beside = {}) = 0;
   virtual std::unique_ptr<stepper> run(const step_plan& plan) = 0;
 
   position results = 0;     // width of y
@@ -59,7 +61,8 @@ class subject {
   dependency split{};
   bool single = false;      // fp32
   bool scores = false;      // a loss is on trial: labels count
-  bool couples = false;     // its value is no sum over samples
+  std::int32_t ignored = -100;
+  bool couples = false;     // the value is no sum over samples
   watch watched{};          // of the layers inside
   report* into = nullptr;   // steps report broken promises here
 
@@ -85,12 +88,16 @@ inline given data_for(const subject& of, const setting& s, position prefix) {
          std::max(entry.initial.deviation, 0.3), entry.initial.mean);
   fill(d.rows, n * s.features, 1, 1.5, 0);
   fill(d.c, n * of.results, 2, 1, 0);
+  if (of.split.crosses) {
+    d.beside = beside(s.samples);
+    fill(d.context, d.beside.tokens() * s.features, 5, 1.5, 0);
+  }
   if (s.features == 0)
     for (position t = 0; t < n; ++t)
       d.tokens.push_back(std::int32_t((7 * t * t + 3 * t) % s.vocabulary));
   if (of.scores) {
     for (position t = 0; t < n; ++t)
-      d.labels.push_back(t % 5 == 2 ? -100 : std::int32_t((5 * t * t + t) % of.results));
+      d.labels.push_back(t % 5 == 2 ? of.ignored : std::int32_t((5 * t * t + t) % of.results));
     if (s.weights) fill(d.weights, n, 3, 0.5, 1);
   }
   if (const position size = of.initial_size(prefix); size > 0) fill(d.initial, size, 4, 0.7, 0);

@@ -12,7 +12,7 @@ struct tolerance {
   double rounding = 512;
   // Of the largest entry of all gradients: what a tensor's own largest entry counts as at least. The
   // gradient of a key's bias, for one, is 0 but for rounding.
-  double smallest = 1e-5;
+  double smallest = 1e-4;
 };
 
 inline constexpr double difference_step = 1e-3;

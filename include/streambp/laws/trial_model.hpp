@@ -3,7 +3,7 @@
 
 #include "../schedule/instances.hpp"
 #include "setting.hpp"
-#include "watch.hpp"
+#include "watched_layer.hpp"
 
 namespace streambp::laws {
 

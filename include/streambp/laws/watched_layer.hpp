@@ -1,0 +1,97 @@
+// The traits of a layer under watch: each of its calls is made inside a watched_call.
+#pragma once
+
+#include "watched_call.hpp"
+
+namespace streambp {
+
+// Forwards everything to the layer; each call through a watched_call while the watch is on.
+template <class L>
+struct layer_traits<laws::watched<L>> : layer_traits<L> {
+  using traits = layer_traits<L>;
+  using watched = laws::watched<L>;
+
+  static constexpr auto slots(const watched& w, position in) { return traits::slots(w.layer, in); }
+  static constexpr position features(const watched& w, position in) {
+    return traits::features(w.layer, in);
+  }
+
+  template <class At, class X>
+    requires requires(const L& layer, At& at, X x) { traits::remember(layer, at, x); }
+  static void remember(const watched& w, At& at, X x) {
+    if (!w.by->on || at.on.counts_only()) return traits::remember(w.layer, at, x);
+    laws::watched_call<L, At> call(w, at, "remember");
+    laws::guarded_rows given(x, w.by->poison);
+    call.hide_memory_but_own();
+    traits::remember(w.layer, at, given.rows());
+    w.by->expect(given.untouched(), traits::name(), "remember", "to x, or outside it");
+    call.finish();
+  }
+
+  template <class At, class X, class Y>
+    requires requires(const L& layer, At& at, X x, Y y) { traits::forward(layer, at, x, y); }
+  static void forward(const watched& w, At& at, X x, Y y) {
+    if (!w.by->on || at.on.counts_only()) return traits::forward(w.layer, at, x, y);
+    laws::watched_call<L, At> call(w, at, "forward");
+    laws::guarded_rows given(x, w.by->poison), result(y, w.by->poison, true);
+    call.forget_saved();
+    call.hide_unseen_memory();
+    traits::forward(w.layer, at, given.rows(), result.rows());
+    w.by->expect(given.untouched(), traits::name(), "forward", "to x, or outside it");
+    w.by->expect(result.give_back(y), traits::name(), "forward", "outside y");
+    call.finish();
+  }
+
+  template <class At, class X, class Y>
+    requires requires(const L& layer, At& at, X x, Y y) {
+      traits::backward(layer, at, x, y, y, y);
+    }
+  static void backward(const watched& w, At& at, X x, Y y, Y dy, Y dx) {
+    if (!w.by->on || at.on.counts_only()) return traits::backward(w.layer, at, x, y, dy, dx);
+    laws::watched_call<L, At> call(w, at, "backward");
+    laws::guarded_rows given(x, w.by->poison, !traits::backward_reads_input);
+    laws::guarded_rows result(y, w.by->poison, !traits::backward_reads_output);
+    laws::guarded_rows d_result(dy, w.by->poison), d_given(dx, w.by->poison);
+    call.hide_unseen_memory();
+    call.hide_memory_gradients(false);
+    traits::backward(w.layer, at, given.rows(), result.rows(), d_result.rows(), d_given.rows());
+    w.by->expect(given.untouched() && result.untouched() && d_result.untouched(), traits::name(),
+                 "backward", "to x, y or dy, or outside them");
+    w.by->expect(d_given.give_back(dx), traits::name(), "backward", "outside dx");
+    call.finish();
+  }
+
+  template <class At, class X, class Y>
+    requires requires(const L& layer, At& at, X x, Y dx) { traits::release(layer, at, x, dx); }
+  static void release(const watched& w, At& at, X x, Y dx) {
+    if (!w.by->on || at.on.counts_only()) return traits::release(w.layer, at, x, dx);
+    laws::watched_call<L, At> call(w, at, "release");
+    laws::guarded_rows given(x, w.by->poison), d_given(dx, w.by->poison);
+    call.hide_memory_gradients(true);
+    traits::release(w.layer, at, given.rows(), d_given.rows());
+    w.by->expect(given.untouched(), traits::name(), "release", "to x, or outside it");
+    w.by->expect(d_given.give_back(dx), traits::name(), "release", "outside dx");
+    call.finish();
+  }
+
+  // On rows of the other stream: not watched.
+  template <class At, class X>
+    requires requires(const L& layer, At& at, X c) { traits::remember_context(layer, at, c); }
+  static void remember_context(const watched& w, At& at, X c) {
+    traits::remember_context(w.layer, at, c);
+  }
+  template <class At, class X>
+    requires requires(const L& layer, At& at, X c) { traits::release_context(layer, at, c, c); }
+  static void release_context(const watched& w, At& at, X c, X dc) {
+    traits::release_context(w.layer, at, c, dc);
+  }
+
+  // Once a step, on tallies alone: not watched.
+  template <class At>
+    requires requires(const L& layer, At& at) { traits::side_loss(layer, at); }
+  static double side_loss(const watched& w, At& at) {
+    return traits::side_loss(w.layer, at);
+  }
+};
+
+}  // namespace streambp

@@ -1,0 +1,68 @@
+#include "wrong_rows.hpp"
+
+#include "broken.hpp"
+
+namespace streambp {
+namespace {
+
+laws::report tried(row_fault fault) { return laws::hold(wrong_rows{4, fault}, laws::rows(37, 4)); }
+
+TEST_CASE("a right layer keeps every law") {
+  const laws::report r = tried(row_fault::none);
+  CHECK(r);
+  CHECK(r.counted_allocations == laws::counts_allocations());
+  CHECK(r.plans() > 60);
+  CHECK(r.steps() > 150);
+  CHECK(r.largest_error > 0);
+  CHECK(r.largest_error < 1e-9);
+}
+
+TEST_CASE("each fault of a row layer breaks the law that speaks of it") {
+  struct {
+    row_fault fault;
+    const char* law;
+  } const cases[] = {
+      {row_fault::wrong_sign, "central differences"},
+      {row_fault::assigns, "gradients are added"},
+      {row_fault::sums_by_chunk, "plan-independence"},
+      {row_fault::depends_on_chunk, "plan-independence"},
+      {row_fault::depends_on_axis, "batch-independence"},
+      {row_fault::mixes_rows, "the declaration is true"},
+      {row_fault::counts_calls, "recomputation has no side effects"},
+      {row_fault::allocates, "memory is what was planned"},
+      {row_fault::overwrites_dy, "memory is what was planned"},
+      {row_fault::overruns_slot, "memory is what was planned"},
+      {row_fault::nothing_at_first, "nothing to see gives 0"},
+      {row_fault::frozen_stops_gradient, "frozen costs nothing"},
+  };
+  for (const auto& c : cases) {
+    if (c.fault == row_fault::allocates && !laws::counts_allocations()) continue;
+    const laws::report r = tried(c.fault);
+    INFO(r);
+    CHECK(laws::broken(r) == c.law);
+  }
+}
+
+TEST_CASE("a report says where and by how much") {
+  const auto says = [](row_fault fault, const char* words) {
+    if (fault == row_fault::allocates && !laws::counts_allocations()) return;
+    const std::string text = laws::text_of(tried(fault));
+    INFO(text);
+    CHECK(text.find(words) != std::string::npos);
+  };
+  says(row_fault::wrong_sign, "gradient of blocks.0.rows.gain, row 0, column 0 is ");
+  says(row_fault::assigns, "gradient of blocks.0.rows.gain, row 0, column 0 is ");
+  says(row_fault::sums_by_chunk, "gradient of blocks.");
+  says(row_fault::sums_by_chunk, "not judged: batch-independence");
+  says(row_fault::depends_on_chunk, "the value is ");
+  says(row_fault::nothing_at_first, "y of token 0 (sample 1, position 0), column 0 is ");
+  says(row_fault::mixes_rows, "though it may not notice");
+  says(row_fault::counts_calls, "the value alone is ");
+  says(row_fault::allocates, "memory was asked for ");
+  says(row_fault::overwrites_dy, "rows: backward writes to x, y or dy, or outside them");
+  says(row_fault::overruns_slot, "rows: forward writes outside a slot");
+  says(row_fault::none, "all laws hold (");
+}
+
+}  // namespace
+}  // namespace streambp

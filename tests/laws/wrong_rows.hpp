@@ -1,0 +1,112 @@
+// y = gain ∘ x ∘ x, right and with one fault at a time.
+#pragma once
+
+#include <array>
+#include <span>
+#include <streambp/core/packed.hpp>
+#include <streambp/layers/compose.hpp>
+#include <streambp/split/slot.hpp>
+#include <vector>
+
+namespace streambp {
+
+enum class row_fault : unsigned char {
+  none,
+  wrong_sign,             // in dx
+  assigns,                // the parameter gradient, at the chunk where a step's backward begins
+  sums_by_chunk,          // the parameter gradient's sum over tokens
+  depends_on_chunk,       // the row's number in it
+  depends_on_axis,        // the row's number among all samples' rows
+  mixes_rows,             // two neighbours of a segment, in and out
+  counts_calls,           // and lets the count into y
+  allocates,
+  overwrites_dy,          // once it has been used
+  overruns_slot,          // by a row, which a larger chunk has
+  nothing_at_first,       // 0 / 0 for rows without one before
+  frozen_stops_gradient,  // no dx where no parameter is trained
+};
+
+struct wrong_rows {
+  struct gain_tag { static constexpr const char* name = "gain"; };
+  struct square_tag { static constexpr const char* name = "square"; };
+  static constexpr gain_tag gain{};
+  static constexpr square_tag square{};
+  static constexpr const char* name = "rows";
+
+  position width = 0;
+  row_fault fault{};
+  mutable double calls = 0;
+
+  auto slots() const {
+    return std::tuple{parameter(gain, 1, width, ones), saved(square, width)};
+  }
+
+  void forward(auto& at, auto x, auto y) const {
+    const auto g = at[gain], s = at[square];
+    if (fault == row_fault::overruns_slot && s.rows < 8) s(s.rows, 0) = 0;
+    double extra = 1;
+    if (fault == row_fault::counts_calls) extra += 1e-3 * ++calls;
+    if (fault == row_fault::allocates) extra = std::vector<double>(std::size_t(width), 1.0).back();
+    for (const piece& p : at.pieces())
+      for (position i = p.row; i < p.last(); ++i) {
+        const position partner = neighbour(p, i);
+        for (position j = 0; j < width; ++j) {
+          s(i, j) = x(i, j) * x(i, j);
+          if (partner >= 0) s(i, j) += x(partner, j) * x(partner, j) / 2;
+          const double before = double(p.start + i - p.row);
+          if (fault == row_fault::nothing_at_first) extra = before / before;
+          y(i, j) = g(0, j) * s(i, j) * scale<decltype(y(0, 0))>(at, i) * scalar_of(y, extra);
+        }
+      }
+  }
+
+  // dx = 2 gain ∘ x ∘ dy, dgain = Σ x ∘ x ∘ dy
+  void backward(auto& at, auto x, auto, auto dy, auto dx) const {
+    const auto g = at[gain], s = at[square], dg = at.d(gain);
+    if (fault == row_fault::frozen_stops_gradient && !at.trains(gain)) return;
+    if (at.trains(gain)) {
+      if (fault == row_fault::assigns && at.chunk.rows.last == at.chunk.samples->tokens())
+        for (position j = 0; j < width; ++j) dg(0, j) = 0;
+      const std::array<position, 2> one{at.chunk.rows.first, at.chunk.rows.last};
+      std::span<const position> edges = at.grains();
+      if (fault == row_fault::sums_by_chunk) edges = one;
+      for (std::size_t e = edges.size() - 1; e-- > 0;)
+        for (position j = 0; j < width; ++j) {
+          auto sum = dg(0, j) - dg(0, j);
+          for (position row = edges[e + 1]; row-- > edges[e];) {
+            const position i = row - at.chunk.rows.first;
+            sum += s(i, j) * scale<decltype(sum)>(at, i) * dy(i, j);
+          }
+          dg(0, j) += sum;
+        }
+    }
+    const int sign = fault == row_fault::wrong_sign ? -1 : 1;
+    for (const piece& p : at.pieces())
+      for (position i = p.row; i < p.last(); ++i)
+        for (position j = 0; j < width; ++j) {
+          const position partner = neighbour(p, i);
+          auto d = dy(i, j) * scale<decltype(dy(0, 0))>(at, i);
+          if (partner >= 0) d += dy(partner, j) / 2;
+          dx(i, j) += scalar_of(dx, sign * 2) * g(0, j) * x(i, j) * d;
+        }
+    if (fault == row_fault::overwrites_dy) dy(0, 0) = 0;
+  }
+
+ private:
+  static auto scalar_of(auto rows, double v) { return std::decay_t<decltype(rows(0, 0))>(v); }
+  template <class Entry>
+  std::decay_t<Entry> scale(auto& at, position i) const {
+    double factor = 1;
+    if (fault == row_fault::depends_on_chunk) factor += 0.01 * double(i);
+    if (fault == row_fault::depends_on_axis) factor += 0.01 * double(at.chunk.rows.first + i);
+    return std::decay_t<Entry>(factor);
+  }
+  // Rows 2k and 2k + 1 of a segment are never in different tiles.
+  position neighbour(const piece& p, position i) const {
+    if (fault != row_fault::mixes_rows) return -1;
+    const position other = i + ((p.start + i - p.row) % 2 == 0 ? 1 : -1);
+    return other < p.last() ? other : -1;
+  }
+};
+
+}  // namespace streambp

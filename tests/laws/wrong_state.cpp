@@ -1,0 +1,24 @@
+#include "wrong_state.hpp"
+
+#include "broken.hpp"
+
+namespace streambp {
+namespace {
+
+std::string broken_by(state_fault fault) {
+  return laws::broken(laws::hold(wrong_state{4, fault}, laws::rows(37, 4)));
+}
+
+TEST_CASE("a carry, right and wrong") {
+  CHECK(broken_by(state_fault::none) == "");
+  CHECK(broken_by(state_fault::forgets_part) == "central differences");
+  CHECK(broken_by(state_fault::forgets_initial) == "central differences");
+  // In one chunk nothing is forgotten.
+  CHECK(broken_by(state_fault::forgets_at_chunks) == "plan-independence, central differences");
+  // A chunk edge between two samples hides it there, and the other sample's rows show in the slope.
+  CHECK(broken_by(state_fault::crosses_samples) ==
+        "plan-independence, central differences, the declaration is true");
+}
+
+}  // namespace
+}  // namespace streambp

@@ -1,0 +1,34 @@
+#include <streambp/layers/norm.hpp>
+
+#include "reference.hpp"
+
+namespace streambp {
+namespace {
+
+TEST_CASE("norms keep the laws") {
+  for (const position width : {1, 8, 17}) {
+    CAPTURE(width);
+    CHECK(laws::hold(rms_norm(width), laws::rows(37, width)));
+  }
+  for (const position width : {8, 17}) {
+    CAPTURE(width);
+    CHECK(laws::hold(layer_norm(width), laws::rows(37, width)));
+  }
+}
+
+TEST_CASE("norms are PyTorch's") {
+  check_against("rms_norm", rms_norm(16));
+  check_against("layer_norm", layer_norm(16));
+}
+
+TEST_CASE("norms name the sizes that do not fit") {
+  CHECK(words_of([] { laws::hold(rms_norm(8), laws::rows(37, 6)); }) ==
+        "rms_norm: x has 6 features, the layer takes 8");
+  CHECK(words_of([] { laws::hold(layer_norm(8), laws::rows(37, 6)); }) ==
+        "layer_norm: x has 6 features, the layer takes 8");
+  CHECK(words_of([] { rms_norm(0); }) == "rms_norm: width is 0, it must be positive");
+  CHECK(words_of([] { layer_norm(0); }) == "layer_norm: width is 0, it must be positive");
+}
+
+}  // namespace
+}  // namespace streambp
