@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
 #include <streambp/laws/count_allocations.hpp>
 #include <streambp/laws/hold.hpp>
-#include <sstream>
 #include <string>
 
 namespace streambp::laws {

@@ -1,5 +1,5 @@
-// v = x, y[t] = Σ v[s] / (1 + s) over the rows seen up to t: a memory, right and with one fault at a
-// time.
+// v = x, y[t] = Σ v[s] / (1 + s) over the rows seen up to t: a memory, right and with one fault at
+// a time.
 #pragma once
 
 #include <streambp/core/packed.hpp>
@@ -19,7 +19,9 @@ enum class memory_fault : unsigned char {
 };
 
 struct wrong_memory {
-  struct v_tag { static constexpr const char* name = "v"; };
+  struct v_tag {
+    static constexpr const char* name = "v";
+  };
   static constexpr v_tag v{};
   static constexpr const char* name = "memory";
   static constexpr reach sees = past;
@@ -46,8 +48,7 @@ struct wrong_memory {
     if (fault == memory_fault::reads_to_the_end) end = p.seen.back().last;
     position place = 0;
     for (const row_range& r : p.seen)
-      for (position m = r.first; m < std::min(r.last, end); ++m)
-        f(m, 1.0 / double(1 + place++));
+      for (position m = r.first; m < std::min(r.last, end); ++m) f(m, 1.0 / double(1 + place++));
   }
 
   void forward(auto& at, auto, auto y) const {
@@ -56,7 +57,8 @@ struct wrong_memory {
       for (position i = p.row; i < p.last(); ++i)
         for (position j = 0; j < width; ++j) {
           y(i, j) = 0;
-          each(at, p, i, [&](position m, auto w) { y(i, j) += values(m, j) * decltype(y(0, 0) + 0)(w); });
+          each(at, p, i,
+               [&](position m, auto w) { y(i, j) += values(m, j) * decltype(y(0, 0) + 0)(w); });
         }
   }
   void backward(auto& at, auto, auto, auto dy, auto) const {

@@ -12,13 +12,13 @@ namespace streambp {
 
 enum class row_fault : unsigned char {
   none,
-  wrong_sign,             // in dx
-  assigns,                // the parameter gradient, at the chunk where a step's backward begins
-  sums_by_chunk,          // the parameter gradient's sum over tokens
-  depends_on_chunk,       // the row's number in it
-  depends_on_axis,        // the row's number among all samples' rows
-  mixes_rows,             // two neighbours of a segment, in and out
-  counts_calls,           // and lets the count into y
+  wrong_sign,        // in dx
+  assigns,           // the parameter gradient, at the chunk where a step's backward begins
+  sums_by_chunk,     // the parameter gradient's sum over tokens
+  depends_on_chunk,  // the row's number in it
+  depends_on_axis,   // the row's number among all samples' rows
+  mixes_rows,        // two neighbours of a segment, in and out
+  counts_calls,      // and lets the count into y
   allocates,
   overwrites_dy,          // once it has been used
   overruns_slot,          // by a row, which a larger chunk has
@@ -27,8 +27,12 @@ enum class row_fault : unsigned char {
 };
 
 struct wrong_rows {
-  struct gain_tag { static constexpr const char* name = "gain"; };
-  struct square_tag { static constexpr const char* name = "square"; };
+  struct gain_tag {
+    static constexpr const char* name = "gain";
+  };
+  struct square_tag {
+    static constexpr const char* name = "square";
+  };
   static constexpr gain_tag gain{};
   static constexpr square_tag square{};
   static constexpr const char* name = "rows";
@@ -37,9 +41,7 @@ struct wrong_rows {
   row_fault fault{};
   mutable double calls = 0;
 
-  auto slots() const {
-    return std::tuple{parameter(gain, 1, width, ones), saved(square, width)};
-  }
+  auto slots() const { return std::tuple{parameter(gain, 1, width, ones), saved(square, width)}; }
 
   void forward(auto& at, auto x, auto y) const {
     const auto g = at[gain], s = at[square];

@@ -10,14 +10,16 @@ namespace streambp {
 
 enum class state_fault : unsigned char {
   none,
-  forgets_part,        // of what a row's gradient hands to the row before
-  forgets_at_chunks,   // hands no gradient from chunk to chunk
-  forgets_initial,     // no gradient for the state that a sample starts from
-  crosses_samples,     // starts a sample from the state of the one before
+  forgets_part,       // of what a row's gradient hands to the row before
+  forgets_at_chunks,  // hands no gradient from chunk to chunk
+  forgets_initial,    // no gradient for the state that a sample starts from
+  crosses_samples,    // starts a sample from the state of the one before
 };
 
 struct wrong_state {
-  struct state_tag { static constexpr const char* name = "state"; };
+  struct state_tag {
+    static constexpr const char* name = "state";
+  };
   static constexpr state_tag state{};
   static constexpr const char* name = "state";
 

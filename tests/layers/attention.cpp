@@ -14,22 +14,29 @@ attention_options with(void (*change)(attention_options&)) {
 }
 
 TEST_CASE("causal attention keeps the laws with every option") {
-  const attention_options cases[] = {
-      plain,
-      {.features = 12, .heads = 6, .kv_heads = 2},
-      {.features = 12, .heads = 3, .kv_heads = 1, .rotary = 1e4},
-      {.features = 12, .heads = 1},
-      with([](attention_options& o) { o.window = 1; }),
-      with([](attention_options& o) { o.window = 5; }),
-      with([](attention_options& o) { o.window = 33; }),
-      with([](attention_options& o) { o.softcap = 3; }),
-      with([](attention_options& o) { o.sinks = true; }),
-      with([](attention_options& o) { o.bias = true; }),
-      with([](attention_options& o) { o.rotary = 1e4; }),
-      with([](attention_options& o) { o.value_width = 5; }),
-      with([](attention_options& o) { o.scale = 0.7; }),
-      {.features = 12, .heads = 4, .kv_heads = 2, .head_width = 6, .value_width = 3, .rotary = 1e4,
-       .window = 5, .softcap = 3, .bias = true, .sinks = true}};
+  const attention_options cases[] = {plain,
+                                     {.features = 12, .heads = 6, .kv_heads = 2},
+                                     {.features = 12, .heads = 3, .kv_heads = 1, .rotary = 1e4},
+                                     {.features = 12, .heads = 1},
+                                     with([](attention_options& o) { o.window = 1; }),
+                                     with([](attention_options& o) { o.window = 5; }),
+                                     with([](attention_options& o) { o.window = 33; }),
+                                     with([](attention_options& o) { o.softcap = 3; }),
+                                     with([](attention_options& o) { o.sinks = true; }),
+                                     with([](attention_options& o) { o.bias = true; }),
+                                     with([](attention_options& o) { o.rotary = 1e4; }),
+                                     with([](attention_options& o) { o.value_width = 5; }),
+                                     with([](attention_options& o) { o.scale = 0.7; }),
+                                     {.features = 12,
+                                      .heads = 4,
+                                      .kv_heads = 2,
+                                      .head_width = 6,
+                                      .value_width = 3,
+                                      .rotary = 1e4,
+                                      .window = 5,
+                                      .softcap = 3,
+                                      .bias = true,
+                                      .sinks = true}};
   for (const attention_options& o : cases) {
     CAPTURE(&o - cases);
     CHECK(laws::hold(causal_attention(o), laws::rows(37, 12)));
@@ -41,7 +48,11 @@ TEST_CASE("causal attention keeps the laws over several blocks of keys") {
 }
 
 attention_options reference(position value_width = 8) {
-  return {.features = 16, .heads = 4, .kv_heads = 2, .head_width = 8, .value_width = value_width,
+  return {.features = 16,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_width = 8,
+          .value_width = value_width,
           .rotary = 1e4};
 }
 attention_options reference(void (*change)(attention_options&)) {

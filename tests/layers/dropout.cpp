@@ -31,7 +31,8 @@ TEST_CASE("what is dropped depends on step, sample and layer") {
   const std::uint64_t id = std::exchange(data.ids[2], 7);
   const std::vector<double> moved = y();
   for (position t = 0; t < 37; ++t) {
-    const bool same = std::equal(first.begin() + t * 8, first.begin() + t * 8 + 8, moved.begin() + t * 8);
+    const bool same =
+        std::equal(first.begin() + t * 8, first.begin() + t * 8 + 8, moved.begin() + t * 8);
     if (s.samples.segment_at(t) != 2) CHECK(same);
   }
   CHECK(moved != first);

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <streambp/laws/count_allocations.hpp>
 #include <streambp/laws/hold.hpp>
-#include <streambp/streambp.hpp>
 #include <string>
 #include <vector>
 

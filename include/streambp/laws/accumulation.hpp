@@ -22,7 +22,8 @@ inline void check_accumulation(report& r, subject& of, const given& data, const 
   for (std::size_t k = 0; k < o.tensors.size(); ++k)
     if (const auto where = beyond(expected.tensors[k], o.tensors[k], allowed, 0, data.samples);
         !where.empty())
-      r.add(law::accumulation, sentence("from a gradient that is not 0, ", where, "; ", words(plan)));
+      r.add(law::accumulation,
+            sentence("from a gradient that is not 0, ", where, "; ", words(plan)));
 }
 
 }  // namespace streambp::laws

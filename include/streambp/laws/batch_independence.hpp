@@ -53,7 +53,7 @@ inline void check_batch_independence(report& r, subject& of, given data, const s
     magnitude += std::abs(o.value);
     for (std::size_t k = 0; k < o.tensors.size(); ++k) {
       const tensor& from = o.tensors[k];
-      const position first = from.by_token()                      ? own.first
+      const position first = from.by_token()                     ? own.first
                              : from.kind == tensor_kind::context ? data.beside.segment(s).first
                                                                  : 0;
       double* const to = sum.tensors[k].data.data() + first * from.cols;

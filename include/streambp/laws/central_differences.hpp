@@ -22,11 +22,14 @@ inline void check_differences(report& r, subject& of, const given& data, const s
     double* const at = (t.kind == tensor_kind::parameter ? moved.parameters
                         : t.kind == tensor_kind::input   ? moved.rows
                         : t.kind == tensor_kind::context ? moved.context
-                                                         : moved.initial).data() + t.offset;
+                                                         : moved.initial)
+                           .data() +
+                       t.offset;
     const std::size_t n = t.data.size();
     const std::vector<double> before(at, at + n);
     const double most = std::max(t.largest(), allow.smallest * gradients.largest_gradient());
-    const auto compare = [&](double expected, double size, const std::string& where, auto direction) {
+    const auto compare = [&](double expected, double size, const std::string& where,
+                             auto direction) {
       const double slope = slope_at_0([&](double h) {
         for (std::size_t i = 0; i < n; ++i) at[i] = before[i] + h * direction(i);
         return run->value(moved);
@@ -46,7 +49,8 @@ inline void check_differences(report& r, subject& of, const given& data, const s
       compare(t.data[entry], most, place_of(t, entry, data.samples),
               [&](std::size_t i) { return i == entry ? 1.0 : 0.0; });
     }
-    compare(along, most * std::sqrt(double(n)), sentence(t.name, " along all its entries' signs"), sign);
+    compare(along, most * std::sqrt(double(n)), sentence(t.name, " along all its entries' signs"),
+            sign);
   }
 }
 

@@ -1,5 +1,5 @@
-// Counts malloc and its relatives (operator new calls them): include it in a source file of the test
-// program. With glibc; a sanitizer has allocators of its own, and nothing is counted then.
+// Counts malloc and its relatives (operator new calls them): include it in a source file of the
+// test program. With glibc; a sanitizer has allocators of its own, and nothing is counted then.
 #pragma once
 
 #include "allocations.hpp"
@@ -14,6 +14,9 @@
 #ifndef STREAMBP_ALLOCATOR_IS_TAKEN
 
 #include <cerrno>
+#if __has_include(<mm_malloc.h>)
+#include <mm_malloc.h>  // clang's declares posix_memalign in its own way, and must come first
+#endif
 
 extern "C" {
 void* __libc_malloc(std::size_t);

@@ -1,6 +1,6 @@
-// Law: the declaration is true. A row's result depends on no row outside what the layer says that it
-// sees, a row's gradient on none of the rows that do not see it; and a call reads nothing that it does
-// not declare, writes nothing that is not its own.
+// Law: the declaration is true. A row's result depends on no row outside what the layer says that
+// it sees, a row's gradient on none of the rows that do not see it; and a call reads nothing that
+// it does not declare, writes nothing that is not its own.
 #pragma once
 
 #include "subject.hpp"
@@ -14,8 +14,9 @@ inline void check_watched(report& r, subject& of, const given& data, const step_
     of.watched = {true, poison, {}};
     const outcome o = of.run(plan)->step(data);
     if (const auto where = other_bits(unwatched, o, data.samples); !where.empty())
-      r.add(law::declaration, sentence("with ", poison, " in all that a call does not declare to read, ",
-                                       where, "; ", words(plan)));
+      r.add(law::declaration,
+            sentence("with ", poison, " in all that a call does not declare to read, ", where, "; ",
+                     words(plan)));
     if (!of.watched.written.empty()) r.add(law::memory, of.watched.written);
     of.watched = {};
   }
@@ -61,8 +62,7 @@ inline void check_reach(report& r, subject& of, const given& data, const step_pl
             [&](position b) { return may_see(sees, samples, b - of.scores, row); });
     if (of.scores) continue;
     moved = data;
-    for (position j = 0; j < of.results; ++j)
-      moved.c[std::size_t(row * of.results + j)] += 1;
+    for (position j = 0; j < of.results; ++j) moved.c[std::size_t(row * of.results + j)] += 1;
     compare(run->step(moved), tensor_kind::input, row, "dy",
             [&](position b) { return may_see(sees, samples, row, b); });
   }

@@ -111,7 +111,8 @@ class engine_stepper : public stepper {
     void put(const outcome& start, const parameter_table& table) {
       for (const tensor& t : start.tensors) {
         std::span<Scalar> to;
-        if (t.kind == tensor_kind::parameter) to = gradient.span().subspan(entry(table, t).gradient);
+        if (t.kind == tensor_kind::parameter)
+          to = gradient.span().subspan(entry(table, t).gradient);
         if (t.kind == tensor_kind::input) to = d_rows.span();
         if (t.kind == tensor_kind::context) to = d_context.span();
         if (t.kind == tensor_kind::initial) to = d_initial.span();
@@ -122,9 +123,8 @@ class engine_stepper : public stepper {
       return table[t.name.substr(std::strlen(gradient_of))];
     }
     bool intact(const given& d) {
-      return parameters.holds(d.parameters) && rows.holds(d.rows) &&
-             context.holds(d.context) && initial.holds(d.initial) &&
-             weights.holds(d.weights) && gradient.margins_untouched() &&
+      return parameters.holds(d.parameters) && rows.holds(d.rows) && context.holds(d.context) &&
+             initial.holds(d.initial) && weights.holds(d.weights) && gradient.margins_untouched() &&
              d_rows.margins_untouched() && d_context.margins_untouched() &&
              d_initial.margins_untouched();
     }
@@ -145,10 +145,11 @@ class engine_stepper : public stepper {
     r.count_step();
     const step_plan& p = engine_.plan();
     if (engine_.high_water() != p.peak())
-      r.add(law::memory, sentence("the arena handed out ", engine_.high_water(), " bytes, ", p.peak(),
-                                  " were planned; ", words(p)));
+      r.add(law::memory, sentence("the arena handed out ", engine_.high_water(), " bytes, ",
+                                  p.peak(), " were planned; ", words(p)));
     if (asked != 0 && !of_.watched.on)
-      r.add(law::memory, sentence("memory was asked for ", asked, " times during a step; ", words(p)));
+      r.add(law::memory,
+            sentence("memory was asked for ", asked, " times during a step; ", words(p)));
     if (!b.intact(data))
       r.add(law::memory, sentence("a step wrote to its inputs or outside its outputs; ", words(p)));
     if (engine_.flops() != p.flops)
@@ -157,7 +158,8 @@ class engine_stepper : public stepper {
   }
 
   void collect(outcome& to, const given& data, buffers& b) {
-    const auto add = [&](std::string name, tensor_kind kind, position cols, position offset, auto from) {
+    const auto add = [&](std::string name, tensor_kind kind, position cols, position offset,
+                         auto from) {
       if (!from.empty())
         to.tensors.push_back({std::move(name), kind, cols, offset, {from.begin(), from.end()}});
     };
@@ -188,9 +190,8 @@ class engine_subject : public subject {
  public:
   using device = cpu::device<Scalar>;
   static constexpr bool as_given = !is_functional<Loss>;
-  using model_type =
-      decltype(trial_model<as_given>(std::declval<const Layer&>(), std::declval<watch&>(),
-                                    setting{}));
+  using model_type = decltype(trial_model<as_given>(std::declval<const Layer&>(),
+                                                    std::declval<watch&>(), setting{}));
   using list = instance_list<model_type>;
 
   // Throws shape_error when the layer does not take s.features.

@@ -17,7 +17,8 @@ inline void check_frozen(report& r, subject& trained, subject& frozen, const giv
   if (const auto where = other_bits(full, o, data.samples); !where.empty())
     r.add(law::frozen, sentence("frozen, ", where));
   if (cheap.flops > plan.flops)
-    r.add(law::frozen, sentence("frozen, a step takes ", cheap.flops, " FLOPs, trained ", plan.flops));
+    r.add(law::frozen,
+          sentence("frozen, a step takes ", cheap.flops, " FLOPs, trained ", plan.flops));
 }
 
 }  // namespace streambp::laws

@@ -42,19 +42,19 @@ class guarded_buffer {
   }
   template <class Value>
   bool holds(const std::vector<Value>& values) {
-    return margins_untouched() && std::equal(values.begin(), values.end(), span().begin(),
-                                             [](Value v, Scalar own) {
-                                               const Scalar s(v);
-                                               return equal_bits(&s, &own, 1);
-                                             });
+    return margins_untouched() &&
+           std::equal(values.begin(), values.end(), span().begin(), [](Value v, Scalar own) {
+             const Scalar s(v);
+             return equal_bits(&s, &own, 1);
+           });
   }
 
  private:
   std::vector<Scalar> store_;
 };
 
-// Stands in for the rows of a call: a copy, or poison, between margins of poison. Views without data
-// stand for themselves.
+// Stands in for the rows of a call: a copy, or poison, between margins of poison. Views without
+// data stand for themselves.
 template <class Scalar>
 class guarded_rows {
  public:
@@ -112,7 +112,8 @@ class snapshot {
   }
   bool unchanged() const {
     for (position i = 0; i < of_.rows && of_.data; ++i)
-      if (!equal_bits(of_.row(i), before_.data() + i * of_.cols, std::size_t(of_.cols))) return false;
+      if (!equal_bits(of_.row(i), before_.data() + i * of_.cols, std::size_t(of_.cols)))
+        return false;
     return true;
   }
   const Scalar* row(position i) const { return before_.data() + i * of_.cols; }
@@ -129,7 +130,8 @@ class hidden_rows {
   hidden_rows(view<Scalar> of, const std::vector<row_range>& seen, double poison)
       : of_(of), before_(of), hidden_(std::size_t(of.data ? of.rows : 0), true), poison_(poison) {
     for (const row_range& r : seen)
-      for (position i = r.first; i < std::min(r.last, of.rows); ++i) hidden_[std::size_t(i)] = false;
+      for (position i = r.first; i < std::min(r.last, of.rows); ++i)
+        hidden_[std::size_t(i)] = false;
     for (position i = 0; i < position(hidden_.size()); ++i)
       if (hidden_[std::size_t(i)]) fill(of_.middle_rows(i, 1), poison);
   }

@@ -4,11 +4,7 @@
 // The report converts to bool and prints which law is broken, where, by how much.
 #pragma once
 
-#include "../cpu/elementwise.hpp"
-#include "../cpu/head.hpp"
-#include "../cpu/product.hpp"
-#include "../cpu/rows.hpp"
-#include "../layers/linear.hpp"
+#include "../streambp.hpp"
 #include "accumulation.hpp"
 #include "batch_independence.hpp"
 #include "central_differences.hpp"
@@ -76,7 +72,8 @@ report hold(const Layer& layer, const setting& s) {
     if constexpr (has_parameters<Layer>) {
       r.speak_of("fp64");
       const auto still = streambp::frozen(layer);
-      engine_subject<double, std::decay_t<decltype(still)>, functional<double>> frozen(still, {}, s);
+      engine_subject<double, std::decay_t<decltype(still)>, functional<double>> frozen(still, {},
+                                                                                       s);
       given data = data_for(exact, s, 0);
       data.initial.clear();
       check_frozen(r, exact, frozen, data);

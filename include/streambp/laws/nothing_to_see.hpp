@@ -1,5 +1,5 @@
-// Law: rows with nothing to see and empty samples give finite rows, 0 where nothing flows in; a batch
-// with nothing to score gives value 0 and gradients that are 0.
+// Law: rows with nothing to see and empty samples give finite rows, 0 where nothing flows in; a
+// batch with nothing to score gives value 0 and gradients that are 0.
 #pragma once
 
 #include "subject.hpp"
@@ -27,8 +27,8 @@ inline void check_nothing_scored(report& r, subject& of, given data, const step_
   for (const tensor& t : o.tensors)
     for (std::size_t i = 0; i < t.data.size(); ++i)
       if (t.data[i] != 0)
-        r.add(law::nothing_to_see, sentence("with nothing to score ", place_of(t, i, data.samples),
-                                            " is ", t.data[i]));
+        r.add(law::nothing_to_see,
+              sentence("with nothing to score ", place_of(t, i, data.samples), " is ", t.data[i]));
 }
 
 // Of a loss: the row of a sample's last token predicts nothing; what it holds is not touched.
@@ -40,8 +40,8 @@ inline void check_untouched(report& r, subject& of, given data, const step_plan&
         data.rows[std::size_t((own.last - 1) * of.features + j)] = std::nan("");
   const double after = of.run(plan)->value(data);
   if (!same_bits(before, after))
-    r.add(law::nothing_to_see, sentence("with NaN in rows that predict nothing the value is ", after,
-                                        ", not ", before));
+    r.add(law::nothing_to_see,
+          sentence("with NaN in rows that predict nothing the value is ", after, ", not ", before));
 }
 
 }  // namespace streambp::laws

@@ -67,8 +67,8 @@ std::string other_bits(const tensor& a, const tensor& b, const packed& samples,
 }
 inline std::string other_bits(const outcome& a, const outcome& b, const packed& samples) {
   if (!same_bits(a.value, b.value))
-    return sentence("the value is ", b.value, ", not ", a.value, " (difference ",
-                    b.value - a.value, ")");
+    return sentence("the value is ", b.value, ", not ", a.value, " (difference ", b.value - a.value,
+                    ")");
   for (std::size_t t = 0; t < a.tensors.size(); ++t)
     if (const auto where =
             other_bits(a.tensors[t], b.tensors[t], samples, [](position) { return true; });

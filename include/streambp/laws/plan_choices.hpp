@@ -68,8 +68,9 @@ plan_list every_plan(const Model& model, const packed& samples, plan_options opt
   options.threads = 2;
   planner<Device, Model, Loss> two(model, samples, options);
   plan_list plans{one.plain(), two.complete(streamed_choice(one.model(), options.grains)), {}};
-  for (const plan_choice& c : plan_choices(one.model(), loss_traits<Loss>::couples,
-                                           samples.tokens(), options.grains)) try {
+  for (const plan_choice& c :
+       plan_choices(one.model(), loss_traits<Loss>::couples, samples.tokens(), options.grains))
+    try {
       plans.others.push_back((plans.others.size() % 4 == 1 ? two : one).complete(c));
     } catch (const shape_error&) {
       if (!c.fuses_head) throw;  // a head that shares a parameter with its stage is not fused

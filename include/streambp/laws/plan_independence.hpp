@@ -1,5 +1,5 @@
-// Law: a gradient does not depend on the plan. Value, results and every gradient have the bits of plain
-// backpropagation, whatever the chunks, cuts, threads, and whatever is kept.
+// Law: a gradient does not depend on the plan. Value, results and every gradient have the bits of
+// plain backpropagation, whatever the chunks, cuts, threads, and whatever is kept.
 #pragma once
 
 #include "subject.hpp"

@@ -1,5 +1,6 @@
-// Law: a step leaves nothing behind. Run again in the same engine, after a value alone, it gives the
-// same bits; the arena is poisoned before each, so randomness and recomputation start from the data.
+// Law: a step leaves nothing behind. Run again in the same engine, after a value alone, it gives
+// the same bits; the arena is poisoned before each, so randomness and recomputation start from the
+// data.
 #pragma once
 
 #include "subject.hpp"

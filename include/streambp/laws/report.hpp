@@ -24,16 +24,26 @@ enum class law : unsigned char {
 
 constexpr const char* name_of(law l) {
   switch (l) {
-    case law::plan_independence: return "plan-independence";
-    case law::batch_independence: return "batch-independence";
-    case law::central_differences: return "central differences";
-    case law::declaration: return "the declaration is true";
-    case law::accumulation: return "gradients are added";
-    case law::frozen: return "frozen costs nothing";
-    case law::memory: return "memory is what was planned";
-    case law::flops: return "FLOPs are what was planned";
-    case law::recomputation: return "recomputation has no side effects";
-    case law::nothing_to_see: return "nothing to see gives 0";
+    case law::plan_independence:
+      return "plan-independence";
+    case law::batch_independence:
+      return "batch-independence";
+    case law::central_differences:
+      return "central differences";
+    case law::declaration:
+      return "the declaration is true";
+    case law::accumulation:
+      return "gradients are added";
+    case law::frozen:
+      return "frozen costs nothing";
+    case law::memory:
+      return "memory is what was planned";
+    case law::flops:
+      return "FLOPs are what was planned";
+    case law::recomputation:
+      return "recomputation has no side effects";
+    case law::nothing_to_see:
+      return "nothing to see gives 0";
   }
   return "";
 }

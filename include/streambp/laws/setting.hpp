@@ -14,10 +14,10 @@ struct setting {
   position features = 0;    // of the input rows; 0: the layer takes tokens
   position vocabulary = 0;  // of tokens or labels
   geometry grains{8, 16};
-  position prefix = 3;      // memory rows ahead of every sample, where a layer remembers
-  int seed = 1;             // another one moves all data, away from a kink for instance
-  bool weights = false;     // of labels
-  bool twice = true;        // two of the layer in a row, if its result is as wide as its input
+  position prefix = 3;   // memory rows ahead of every sample, where a layer remembers
+  int seed = 1;          // another one moves all data, away from a kink for instance
+  bool weights = false;  // of labels
+  bool twice = true;     // two of the layer in a row, if its result is as wide as its input
   tolerance allowed{};
 };
 
@@ -28,7 +28,8 @@ inline packed beside(const packed& samples) {
   return packed(std::move(offsets));
 }
 
-// Samples of one token, of about a third and of the rest, with empty ones before, between and after.
+// Samples of one token, of about a third and of the rest, with empty ones before, between and
+// after.
 inline packed ragged(position tokens) {
   const position middle = 1 + (tokens - 1) * 13 / 36;
   return packed({0, 0, 1, middle, middle, tokens, tokens});

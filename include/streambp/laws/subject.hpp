@@ -1,5 +1,5 @@
-// What the laws need of a layer or loss: plans to try, and steps under any of them. The laws know no
-// type of model, so that they are compiled once.
+// What the laws need of a layer or loss: plans to try, and steps under any of them. The laws know
+// no type of model, so that they are compiled once.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ namespace streambp::laws {
 // The data of one step.
 struct given {
   packed samples;
-  std::vector<std::uint64_t> ids;     // of samples
+  std::vector<std::uint64_t> ids;  // of samples
   std::vector<double> parameters;
-  std::vector<double> rows;           // (tokens, features)
-  std::vector<std::int32_t> tokens;   // instead of rows
-  packed beside;                      // the other stream of a layer that crosses to one
-  std::vector<double> context;        // its rows, (tokens, features)
-  std::vector<double> c;              // (tokens, results): a layer's loss is Σ c ∘ y
-  std::vector<std::int32_t> labels;   // of a loss under test
+  std::vector<double> rows;          // (tokens, features)
+  std::vector<std::int32_t> tokens;  // instead of rows
+  packed beside;                     // the other stream of a layer that crosses to one
+  std::vector<double> context;       // its rows, (tokens, features)
+  std::vector<double> c;             // (tokens, results): a layer's loss is Σ c ∘ y
+  std::vector<std::int32_t> labels;  // of a loss under test
   std::vector<double> weights;
   double normaliser = 0;
   std::uint64_t seed = 11, step = 5;
   position prefix = 0;
-  std::vector<double> initial;        // states and prefix memories
+  std::vector<double> initial;  // states and prefix memories
 };
 
 // A plan in an engine.
@@ -43,8 +43,8 @@ class stepper {
 };
 
 struct plan_list {
-  step_plan plain;                // one chunk, cuts only where they are forced, everything kept
-  step_plan streamed;             // a chunk a grain, every cut, nothing kept, two threads
+  step_plan plain;     // one chunk, cuts only where they are forced, everything kept
+  step_plan streamed;  // a chunk a grain, every cut, nothing kept, two threads
   std::vector<step_plan> others;
 };
 
@@ -56,15 +56,15 @@ class subject {
   virtual plan_list plans(const packed& samples, position prefix, const packed& beside = {}) = 0;
   virtual std::unique_ptr<stepper> run(const step_plan& plan) = 0;
 
-  position results = 0;     // width of y
+  position results = 0;  // width of y
   position features = 0;
   dependency split{};
-  bool single = false;      // fp32
-  bool scores = false;      // a loss is on trial: labels count
+  bool single = false;  // fp32
+  bool scores = false;  // a loss is on trial: labels count
   std::int32_t ignored = -100;
-  bool couples = false;     // the value is no sum over samples
-  watch watched{};          // of the layers inside
-  report* into = nullptr;   // steps report broken promises here
+  bool couples = false;    // the value is no sum over samples
+  watch watched{};         // of the layers inside
+  report* into = nullptr;  // steps report broken promises here
 
   double epsilon() const {
     return single ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
@@ -106,12 +106,15 @@ inline given data_for(const subject& of, const setting& s, position prefix) {
 
 // A plan in words.
 inline std::string words(const step_plan& p) {
-  std::string text = sentence("chunks of ", p.choice.chunk, ", head chunks of ",
-                              p.choice.head_chunk, p.choice.fuses_head ? " (fused)" : "", ", a carry every ", p.choice.carry_interval, p.choice.carry_interval == 1 ? " chunk, " : " chunks, ",
-                              p.shape.threads, p.shape.threads == 1 ? " thread" : " threads");
+  std::string text =
+      sentence("chunks of ", p.choice.chunk, ", head chunks of ", p.choice.head_chunk,
+               p.choice.fuses_head ? " (fused)" : "", ", a carry every ", p.choice.carry_interval,
+               p.choice.carry_interval == 1 ? " chunk, " : " chunks, ", p.shape.threads,
+               p.shape.threads == 1 ? " thread" : " threads");
   for (const stage_plan& s : p.choice.stages)
-    text += sentence(", stage ", s.first, "-", s.last, s.keeps_memory ? " keeps memory" : "",
-                     s.keeps_outputs ? " keeps outputs" : "", s.keeps_chunk ? " keeps a chunk" : "");
+    text +=
+        sentence(", stage ", s.first, "-", s.last, s.keeps_memory ? " keeps memory" : "",
+                 s.keeps_outputs ? " keeps outputs" : "", s.keeps_chunk ? " keeps a chunk" : "");
   return text;
 }
 

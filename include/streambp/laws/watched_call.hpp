@@ -33,8 +33,7 @@ class watched_call {
         move(at_.cell.value[i], at_.rows());
       if constexpr (kind == slot_kind::keepable)
         if (!at_.keeps_outputs) move(at_.cell.value[i], at_.rows());
-      if constexpr (kind == slot_kind::workspace)
-        move(at_.cell.value[i], at_.cell.value[i].rows);
+      if constexpr (kind == slot_kind::workspace) move(at_.cell.value[i], at_.cell.value[i].rows);
       if constexpr (kind == slot_kind::scratch || kind == slot_kind::workspace)
         fill(at_[tag], w_.by->poison);
     });
@@ -79,7 +78,8 @@ class watched_call {
   void finish() {
     const char* const name = traits::name();
     for (auto& c : constants_)
-      w_.by->expect(c.unchanged(), name, call_, "to a parameter or to memory that is there to be read");
+      w_.by->expect(c.unchanged(), name, call_,
+                    "to a parameter or to memory that is there to be read");
     for (auto& h : hidden_)
       w_.by->expect(h.restore(), name, call_, "memory rows that are not its own");
     for (auto& m : moved_) {
@@ -114,9 +114,8 @@ class watched_call {
     return {{p + at_.chunk.rows.first, p + at_.chunk.rows.last}};
   }
   std::vector<row_range> seen_rows() const {
-    const position end = traits::split.sees == reach::all
-                             ? std::numeric_limits<position>::max()
-                             : at_.chunk.prefix + at_.chunk.rows.last;
+    const position end = traits::split.sees == reach::all ? std::numeric_limits<position>::max()
+                                                          : at_.chunk.prefix + at_.chunk.rows.last;
     std::vector<row_range> seen;
     for (const piece& p : at_.pieces())
       for (const row_range& r : p.seen) seen.push_back({r.first, std::min(r.last, end)});

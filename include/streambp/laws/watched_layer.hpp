@@ -17,7 +17,7 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   }
 
   template <class At, class X>
-    requires requires(const L& layer, At& at, X x) { traits::remember(layer, at, x); }
+  requires requires(const L& layer, At& at, X x) { traits::remember(layer, at, x); }
   static void remember(const watched& w, At& at, X x) {
     if (!w.by->on || at.on.counts_only()) return traits::remember(w.layer, at, x);
     laws::watched_call<L, At> call(w, at, "remember");
@@ -29,7 +29,7 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   }
 
   template <class At, class X, class Y>
-    requires requires(const L& layer, At& at, X x, Y y) { traits::forward(layer, at, x, y); }
+  requires requires(const L& layer, At& at, X x, Y y) { traits::forward(layer, at, x, y); }
   static void forward(const watched& w, At& at, X x, Y y) {
     if (!w.by->on || at.on.counts_only()) return traits::forward(w.layer, at, x, y);
     laws::watched_call<L, At> call(w, at, "forward");
@@ -43,9 +43,7 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   }
 
   template <class At, class X, class Y>
-    requires requires(const L& layer, At& at, X x, Y y) {
-      traits::backward(layer, at, x, y, y, y);
-    }
+  requires requires(const L& layer, At& at, X x, Y y) { traits::backward(layer, at, x, y, y, y); }
   static void backward(const watched& w, At& at, X x, Y y, Y dy, Y dx) {
     if (!w.by->on || at.on.counts_only()) return traits::backward(w.layer, at, x, y, dy, dx);
     laws::watched_call<L, At> call(w, at, "backward");
@@ -62,7 +60,7 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   }
 
   template <class At, class X, class Y>
-    requires requires(const L& layer, At& at, X x, Y dx) { traits::release(layer, at, x, dx); }
+  requires requires(const L& layer, At& at, X x, Y dx) { traits::release(layer, at, x, dx); }
   static void release(const watched& w, At& at, X x, Y dx) {
     if (!w.by->on || at.on.counts_only()) return traits::release(w.layer, at, x, dx);
     laws::watched_call<L, At> call(w, at, "release");
@@ -76,22 +74,20 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
 
   // On rows of the other stream: not watched.
   template <class At, class X>
-    requires requires(const L& layer, At& at, X c) { traits::remember_context(layer, at, c); }
+  requires requires(const L& layer, At& at, X c) { traits::remember_context(layer, at, c); }
   static void remember_context(const watched& w, At& at, X c) {
     traits::remember_context(w.layer, at, c);
   }
   template <class At, class X>
-    requires requires(const L& layer, At& at, X c) { traits::release_context(layer, at, c, c); }
+  requires requires(const L& layer, At& at, X c) { traits::release_context(layer, at, c, c); }
   static void release_context(const watched& w, At& at, X c, X dc) {
     traits::release_context(w.layer, at, c, dc);
   }
 
   // Once a step, on tallies alone: not watched.
   template <class At>
-    requires requires(const L& layer, At& at) { traits::side_loss(layer, at); }
-  static double side_loss(const watched& w, At& at) {
-    return traits::side_loss(w.layer, at);
-  }
+  requires requires(const L& layer, At& at) { traits::side_loss(layer, at); }
+  static double side_loss(const watched& w, At& at) { return traits::side_loss(w.layer, at); }
 };
 
 }  // namespace streambp

@@ -1,0 +1,50 @@
+#include <streambp/laws/setting.hpp>
+
+#include <doctest/doctest.h>
+
+namespace streambp::laws {
+namespace {
+
+TEST_CASE("a setting has ragged samples: none, one token, and longer ones over three grains") {
+  for (const position tokens : {37, 53, 97, 260}) {
+    CAPTURE(tokens);
+    const setting s = rows(tokens, 4);
+    CHECK(s.samples.tokens() == tokens);
+    CHECK(s.features == 4);
+    position none = 0, one = 0, long_ones = 0;
+    for (position k = 0; k < s.samples.segments(); ++k) {
+      const position length = s.samples.segment(k).rows();
+      none += length == 0;
+      one += length == 1;
+      long_ones += length > s.grains.tile;
+    }
+    CHECK(none == 3);
+    CHECK(one == 1);
+    CHECK(long_ones == 2);
+    CHECK(grain_edges(s.samples, s.grains.tile, s.grains.grain).size() >= 4);
+    CHECK(beside(s.samples).segments() == s.samples.segments());
+    CHECK(beside(s.samples).segment(0).rows() == 0);
+  }
+  CHECK(tokens(37, 19).features == 0);
+  CHECK(tokens(37, 19).vocabulary == 19);
+}
+
+TEST_CASE("a setting that cuts nothing is refused") {
+  try {
+    rows(12, 4);
+    FAIL("no exception");
+  } catch (const shape_error& e) {
+    CHECK(std::string(e.what()) == "laws: 12 tokens make fewer than three grains; take 37");
+  }
+}
+
+TEST_CASE("data stay away from 0") {
+  for (int seed : {0, 1, 17, 103})
+    for (position i = 0; i < 1000; ++i) {
+      CHECK(std::abs(wave(i, seed)) >= 0.1);
+      CHECK(std::abs(wave(i, seed)) <= 1);
+    }
+}
+
+}  // namespace
+}  // namespace streambp::laws
