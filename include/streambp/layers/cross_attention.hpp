@@ -64,7 +64,12 @@ struct cross_attention {
     if (a.heads % a.kv_heads != 0)
       throw shape_error(sentence("cross_attention: ", a.heads, " heads do not share ", a.kv_heads,
                                  " key and value heads evenly"));
-    if (a.head_width == 0) a.head_width = a.features / a.heads;
+    if (a.head_width == 0) {
+      if (a.features % a.heads != 0)
+        throw shape_error(sentence("cross_attention: ", a.features, " features do not divide into ",
+                                   a.heads, " heads; give head_width"));
+      a.head_width = a.features / a.heads;
+    }
     if (a.value_width == 0) a.value_width = a.head_width;
     if (a.scale == 0) a.scale = 1 / std::sqrt(double(a.head_width));
   }
@@ -90,7 +95,11 @@ struct cross_attention {
                       workspace(tiles, attention_workspace(shape(largest_tile)))};
   }
 
+  // Throws shape_error.
   void remember_context(auto& at, auto c) const {
+    if (c.cols != options.context_features)
+      throw shape_error(sentence("cross_attention: the other stream has ", c.cols,
+                                 " features, the layer takes ", options.context_features));
     project(at.on, c, at[wk], at.own_context(at[k]));
     project(at.on, c, at[wv], at.own_context(at[v]));
   }
