@@ -59,6 +59,9 @@ class encoder_decoder {
         block_(plan_.shared),
         encoder_(plan_.encoder, encoder, bridge{&decoder_, rows(0), rows(1)}) {}
 
+  encoder_decoder(const encoder_decoder&) = delete;  // the encoder's loss points to the decoder
+  encoder_decoder& operator=(const encoder_decoder&) = delete;
+
   const parameter_table& encoder_parameters() const { return encoder_.parameters(); }
   const parameter_table& decoder_parameters() const { return decoder_.parameters(); }
   std::size_t high_water() const {
@@ -70,7 +73,11 @@ class encoder_decoder {
   double add_gradient(std::span<const Scalar> parameters, const batch<Scalar>& source,
                       const batch<Scalar>& target, std::span<Scalar> gradient) {
     split(parameters, target);
-    const auto own = std::size_t(encoder_parameters().gradients);
+    const auto own = std::size_t(encoder_parameters().gradients),
+               others = std::size_t(decoder_parameters().gradients);
+    if (gradient.size() != own + others)
+      throw shape_error(sentence("encoder_decoder: a gradient of ", gradient.size(),
+                                 " entries, the models have ", own, " and ", others));
     encoder_.loss().gradient = gradient.subspan(own);
     return encoder_.add_gradient(encoder_part(parameters), source, gradient.first(own));
   }
@@ -122,6 +129,10 @@ encoder_decoder_plan<Scalar> plan_encoder_decoder(const Encoder& encoder, const 
   above.context = source;
   above.context_features = features;
   below.features = 0;
+  planner<cpu::device<Scalar>, Encoder, bridge> of_encoder(encoder, source, below);
+  if (of_encoder.model().head.out != features)
+    throw shape_error(sentence("plan_encoder_decoder: the encoder's rows have ",
+                               of_encoder.model().head.out, " features, not ", features));
   const auto planned = [&](std::size_t for_encoder) {
     encoder_decoder_plan<Scalar> p;
     p.shared = shared;
@@ -134,24 +145,24 @@ encoder_decoder_plan<Scalar> plan_encoder_decoder(const Encoder& encoder, const 
   };
   if (options.budget == unlimited) return planned(unlimited);
 
-  planner<cpu::device<Scalar>, Encoder, bridge> of_encoder(encoder, source, below);
   const std::size_t least = of_encoder.search(true)->peak();
   std::optional<encoder_decoder_plan<Scalar>> best;
-  std::size_t missing = 0;
   for (std::size_t share = least; share <= options.budget; share += std::max(least, share / 2)) {
     try {
       auto p = planned(share);
       if (!best || p.encoder.cost + p.decoder.cost < best->encoder.cost + best->decoder.cost)
         best = std::move(p);
-    } catch (const budget_error& e) {
-      if (missing == 0) missing = e.least;
+    } catch (const budget_error&) {  // the encoder's share leaves the decoder too little
     }
   }
-  if (!best)
-    throw budget_error(sentence("plan_encoder_decoder: no exact plans fit ", options.budget,
-                                " bytes; the least is ", shared + least + missing),
-                       shared + least + missing);
-  return *best;
+  if (best) return *best;
+  above.budget = unlimited;
+  const std::size_t both =
+      shared + least +
+      planner<cpu::device<Scalar>, Decoder, Loss>(decoder, target, above).search(true)->peak();
+  throw budget_error(sentence("plan_encoder_decoder: no exact plans fit ", options.budget,
+                              " bytes; the least is ", both),
+                     both);
 }
 
 }  // namespace streambp
