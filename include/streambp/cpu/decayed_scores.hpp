@@ -13,14 +13,16 @@ inline namespace STREAMBP_ISA {
 template <class S>
 struct decay_sums {
   S* high;
-  S* low;  // as many as the tile has rows, each array 64 scalars at most
+  S* low;  // both as long as the tile
 
   void assign(const S* la, position stride, position rows) const {
-    double total = 0;
+    double total = 0, lost = 0;  // by rounding of the total
     for (position t = 0; t < rows; ++t) {
-      total += double(la[t * stride]);
+      const double next = double(la[t * stride]), sum = total + next, added = sum - total;
+      lost += (total - (sum - added)) + (next - added);
+      total = sum;
       high[t] = S(total);
-      low[t] = S(total - double(high[t]));
+      low[t] = S((total - double(high[t])) + lost);
     }
   }
 };

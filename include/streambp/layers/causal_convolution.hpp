@@ -1,5 +1,5 @@
 // y[t] = f(b + Σ_i w[i] ∘ x[t-i]), i < taps: each feature looks back along its own past (the short
-// convolution of state space models). f is the identity or silu; rows before a sample's first are 0.
+// convolution of state space models). f is the identity or silu; before a sample's first row are zeros.
 #pragma once
 
 #include <cmath>

@@ -95,7 +95,8 @@ struct linear_attention {
     if (a.scale == 0) a.scale = 1 / std::sqrt(double(a.key_width));
     if (a.rotary != 0) {
       if (a.key_width % 2 != 0)
-        throw shape_error(sentence(name, ": rotary positions need an even key_width, not ", a.key_width));
+        throw shape_error(
+            sentence(name, ": rotary positions need an even key_width, not ", a.key_width));
       for (position i = 0; i < a.key_width; i += 2)
         frequencies.push_back(std::pow(a.rotary, -double(i) / double(a.key_width)));
     }
@@ -141,8 +142,8 @@ struct linear_attention {
     } else {
       constant_decays(at.on, logarithms, at[la]);
     }
-    linear_attention_forward(at.on, shape(at.chunk.tile), at.pieces(), at.states(state), at[q], at[k],
-                             at[v], at[la], at[o], at[kept], at[tiles]);
+    linear_attention_forward(at.on, shape(at.chunk.tile), at.pieces(), at.states(state), at[q],
+                             at[k], at[v], at[la], at[o], at[kept], at[tiles]);
     if (!at.wants_output) return;
     norm(at);
     gated_forward(at.on, activation::silu, at[g], at[n], at[h]);
@@ -161,10 +162,10 @@ struct linear_attention {
     zero(at.on, d_o);
     rms_norm_backward(at.on, by_head(at[o]), {}, by_head(at[inverse], 1), by_head(dn), by_head(d_o),
                       {}, {});
-    const auto dq = at[q], dk = at[k], dv = at[v], dz = at[la];  // each in the place of its own value
-    linear_attention_backward(at.on, shape(at.chunk.tile), at.pieces(), at.states(state), at[q], at[k],
-                              at[v], at[la], d_o, dq, dk, dv, Gated ? dz : decltype(dz){}, at[kept],
-                              at[tiles]);
+    const auto dq = at[q], dk = at[k], dv = at[v], dz = at[la];  // in the places of their values
+    linear_attention_backward(at.on, shape(at.chunk.tile), at.pieces(), at.states(state), at[q],
+                              at[k], at[v], at[la], d_o, dq, dk, dv, Gated ? dz : decltype(dz){},
+                              at[kept], at[tiles]);
     turn(at, dq, true);
     turn(at, dk, true);
     pull(at, x, dx, dq, wq);
@@ -185,7 +186,8 @@ struct linear_attention {
   }
   void turn(auto& at, auto rows, bool inverse) const {
     if (options.rotary != 0)
-      rotate(at.on, rotary_shape{options.heads, options.key_width, options.key_width, options.rotary},
+      rotate(at.on,
+             rotary_shape{options.heads, options.key_width, options.key_width, options.rotary},
              frequencies, at.pieces(), rows, inverse);
   }
   // A head's part of a row as a row.

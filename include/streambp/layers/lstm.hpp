@@ -1,5 +1,6 @@
 // Long short-term memory (Hochreiter and Schmidhuber 1997), as in torch.nn.LSTM with one layer:
-//   [i f g o] = x wxᵀ + h[t-1] whᵀ + b,  c[t] = σ(f) ∘ c[t-1] + σ(i) ∘ tanh(g),  y[t] = h[t] = σ(o) ∘ tanh(c[t])
+//   [i f g o] = x wxᵀ + h[t-1] whᵀ + b,
+//   c[t] = σ(f) ∘ c[t-1] + σ(i) ∘ tanh(g),  y[t] = h[t] = σ(o) ∘ tanh(c[t])
 // b is the sum of PyTorch's two biases.
 #pragma once
 
@@ -58,7 +59,7 @@ struct lstm {
     lstm_forward(at.on, at.pieces(), at.states(state), at[wh], at[z], at[c], y);
   }
   void backward(auto& at, auto x, auto y, auto dy, auto dx) const {
-    const auto dz = at[z], h_before = at[dh];  // in the places of the gates, and of dh when it is used up
+    const auto dz = at[z], h_before = at[dh];  // each in the place of what is used up
     lstm_backward(at.on, at.pieces(), at.states(state), at[wh], dz, at[c], dy, at[dh], at[dc]);
     if (at.trains(wh)) {
       rows_before(at.on, at.pieces(), at.states(state), y, h_before);

@@ -1,5 +1,6 @@
 // A selective state space layer with one decay a head (Mamba-2: Dao and Gu 2024):
-//   [z, x, B, C, dt] = u inᵀ,  [x, B, C] = silu(convolution([x, B, C])),  dt = ln(1 + e^(dt + dt_bias)),
+//   [z, x, B, C, dt] = u inᵀ,  [x, B, C] = silu(convolution([x, B, C])),
+//   dt = ln(1 + e^(dt + dt_bias)),
 //   H[t] = e^(-e^a_log dt) H[t-1] + B (dt x)ᵀ,  o = Hᵀ C + skip x,  y = rms_norm(o ∘ silu(z)) outᵀ.
 // It is linear attention with q = C, k = B, v = dt x.
 #pragma once
@@ -99,7 +100,8 @@ struct state_space {
       throw shape_error(sentence(name, ": an inner width of ", a.inner,
                                  " does not divide into heads of ", a.head_width));
     if (heads() % a.groups != 0)
-      throw shape_error(sentence(name, ": ", heads(), " heads do not divide into ", a.groups, " groups"));
+      throw shape_error(
+          sentence(name, ": ", heads(), " heads do not divide into ", a.groups, " groups"));
   }
 
   position features(position given) const {
@@ -152,19 +154,18 @@ struct state_space {
     rms_norm_backward(at.on, at[h], at[gain], at[inverse], dn, at[dh], at.d(gain), at.grains());
     gated_backward(at.on, activation::silu, dz, d_o, at[dh]);
 
-    const auto v = at[h], dv = at[h], dla = at[n];  // dla: the first columns
-    const auto dla_rows = dla.middle_cols(0, heads());
+    const auto v = at[h], dv = at[h], dla = at[n].middle_cols(0, heads());
     state_inputs_of(at, v);
     linear_attention_backward(at.on, shape(at.chunk.tile), at.pieces(), at.states(state),
-                              c_of(at[u]), b_of(at[u]), v, at[la], d_o, at[dq], at[dk], dv, dla_rows,
-                              at[kept], at[tiles]);
+                              c_of(at[u]), b_of(at[u]), v, at[la], d_o, at[dq], at[dk], dv,
+                              dla, at[kept], at[tiles]);
     state_inputs_backward(at.on, at[dt], at[skip], x_of(at[u]), dv, d_o, x_of(at[du]), at[ddt],
                           at[dskip]);
     if (at.trains(skip)) add_column_sums(at.on, at[dskip], at.d(skip), at.grains());
     sum_over_group(at.on, shape(at.chunk.tile), at[dk], b_of(at[du]));
     sum_over_group(at.on, shape(at.chunk.tile), at[dq], c_of(at[du]));
     const auto d_steps = steps(at[parts]);
-    state_steps_backward(at.on, steps(at[parts]), at[a_log], at[la], at[ddt], dla_rows, d_steps,
+    state_steps_backward(at.on, steps(at[parts]), at[a_log], at[la], at[ddt], dla, d_steps,
                          at.d(a_log), at.grains());
     if (at.trains(dt_bias)) add_column_sums(at.on, d_steps, at.d(dt_bias), at.grains());
 
