@@ -56,8 +56,8 @@ void gru_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& s
   if (on.counts_only()) return;
   steps_ascending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
-    const S *before[now.most], *known[now.most];
-    S* sums[3][now.most];
+    const S *before[rows_abreast::most], *known[rows_abreast::most];
+    S* sums[3][rows_abreast::most];
     int some = 0;  // rows with a state before them
     for (int r = 0; r < now.count; ++r) {
       const position row = now.row[r];
@@ -94,9 +94,9 @@ void gru_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>& 
   if (on.counts_only()) return;
   steps_descending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
-    S ahead[now.most][column_range<S>];  // gradients of states before pieces
-    const S *d_gates[now.most], *da[now.most];
-    S *mixed[now.most], *passed[now.most];
+    S ahead[rows_abreast::most][column_range<S>];  // gradients of states before pieces
+    const S *d_gates[rows_abreast::most], *da[rows_abreast::most];
+    S *mixed[rows_abreast::most], *passed[rows_abreast::most];
     int some = 0;  // rows with a row behind them in the chunk
     for (int r = 0; r < now.count; ++r) {
       const position row = now.row[r];

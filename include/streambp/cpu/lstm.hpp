@@ -60,8 +60,8 @@ void lstm_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& 
   if (on.counts_only()) return;
   steps_ascending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
-    const S *h_before[now.most], *c_before[now.most];
-    S* gates[now.most];
+    const S *h_before[rows_abreast::most], *c_before[rows_abreast::most];
+    S* gates[rows_abreast::most];
     int some = 0;  // rows with a state before them
     for (int r = 0; r < now.count; ++r) {
       const position row = now.row[r];
@@ -102,9 +102,9 @@ void lstm_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>&
   if (on.counts_only()) return;
   steps_descending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
-    S ahead[now.most][column_range<S>];  // gradients of states before pieces
-    const S* dz[now.most];
-    S *mixed[now.most], *passed[now.most];
+    S ahead[rows_abreast::most][column_range<S>];  // gradients of states before pieces
+    const S* dz[rows_abreast::most];
+    S *mixed[rows_abreast::most], *passed[rows_abreast::most];
     int some = 0;  // rows with a row behind them in the chunk
     for (int r = 0; r < now.count; ++r) {
       const position row = now.row[r];
