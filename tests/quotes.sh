@@ -10,8 +10,8 @@ part_of() {  # FILE NAME
   if [[ $2 == file ]]; then
     cat "$1"
   else
-    awk -v from="// [$2]" -v to="// [/$2]" '$0 == to { on = 0 } on { print } $0 == from { on = 1; found = 1 }
-      END { exit !found }' "$1"
+    awk -v from="// [$2]" -v to="// [/$2]" '{ bare = $0; sub(/^ +/, "", bare) } bare == to { on = 0 }
+      on { print } bare == from { on = 1; found = 1 } END { exit !found }' "$1"
   fi
 }
 
