@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds every test and runs it: for AVX2 all of them, for AVX-512 those
-# that compare bits. Needs no option; ends with ctest's closing lines and status 0 if all passed.
+# Installs what is missing, builds every test for AVX2 and runs it; with --all those that compare bits
+# for AVX-512 as well. Ends with ctest's closing lines and status 0 if all passed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -46,9 +46,9 @@ configure build/tests -DSTREAMBP_BUILD_EXAMPLES=OFF -DSTREAMBP_BUILD_BENCH=OFF
 cmake --build build/tests -j "$jobs"
 run_tests "all tests ($(sed -n 's/^STREAMBP_MARCH:STRING=//p' build/tests/CMakeCache.txt))" build/tests
 
-# The flags decide the bits: what compares them is compiled for AVX-512 everywhere, and run where
+# The flags decide the bits: with --all what compares them is compiled for AVX-512, too, and run where
 # the CPU has it.
-if [[ $(uname -m) == x86_64 ]]; then
+if [[ ${1:-} == --all && $(uname -m) == x86_64 ]]; then
   configure build/tests-avx512 -DSTREAMBP_MARCH=x86-64-v4 \
     -DSTREAMBP_BUILD_EXAMPLES=OFF -DSTREAMBP_BUILD_BENCH=OFF
   cmake --build build/tests-avx512 -j "$jobs" --target bit_tests
@@ -67,6 +67,12 @@ if has_command clang++-19; then
     results+=("clang++-19: refuses the headers")
     failed=1
   fi
+fi
+
+if tests/quotes.sh; then
+  results+=("documentation: quotes the tested files")
+else
+  failed=1
 fi
 
 echo
