@@ -16,7 +16,14 @@ struct counted {
   plan_shape shape;
   flop_counts<cpu::device<double>, Model> flops;
   counted(const Model& model, const packed& samples, position features)
-      : list(model, features), shape{samples, features}, flops(list, shape) {}
+      : list(model, features), shape(shape_of(samples, features)), flops(list, shape) {}
+
+  static plan_shape shape_of(const packed& samples, position features) {
+    plan_shape s;
+    s.samples = samples;
+    s.features = features;
+    return s;
+  }
 };
 
 }  // namespace

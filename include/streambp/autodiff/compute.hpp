@@ -7,8 +7,6 @@
 
 namespace streambp::autodiff {
 
-using terms_pair = std::array<expression_root, 2>;
-
 template <bool SeesAll, class Rows>
 class compute {
  public:
@@ -26,8 +24,8 @@ class compute {
       const operation op = r[n].op;
       const auto i = std::size_t(n);
       if (!a.live[i] || !a.stored[i]) continue;
-      if (a.saved[i] || op == operation::attend || op == operation::scan || op == operation::recur ||
-          (op == operation::output && wants_output))
+      if (a.saved[i] || op == operation::attend || op == operation::scan ||
+          op == operation::recur || (op == operation::output && wants_output))
         needed[i] = true;
       if (needed[i]) a.for_reads(n, [&](int b) { needed[std::size_t(b)] = true; });
     }
@@ -65,8 +63,10 @@ class compute {
       case operation::product:
         return project(on, r.value(it.a).rows_in(rows), r.slots.value[std::size_t(it.slot)],
                        y.rows_in(rows));
-      case operation::row_sum: return evaluate_sum(on, terms[0], r[it.a].cols, y, rows);
-      case operation::row_max: return evaluate_max(on, terms[0], r[it.a].cols, y, rows);
+      case operation::row_sum:
+        return evaluate_sum(on, terms[0], r[it.a].cols, y, rows);
+      case operation::row_max:
+        return evaluate_max(on, terms[0], r[it.a].cols, y, rows);
       case operation::concatenate:
         evaluate(on, terms[0], y.middle_cols(0, r[it.a].cols), rows);
         return evaluate(on, terms[1], y.middle_cols(r[it.a].cols, r[it.b].cols), rows);
@@ -86,7 +86,8 @@ class compute {
       case operation::scan:
         return scan_forward(on, r.at.pieces(), r.slots.states[std::size_t(it.slot)], r.value(it.a),
                             r.value(it.b), y);
-      default: return evaluate(on, terms[0], y, rows);
+      default:
+        return evaluate(on, terms[0], y, rows);
     }
   }
 
@@ -103,7 +104,9 @@ class compute {
 
     const auto states = r.slots.states[std::size_t(r[n].slot)];
     const view<scalar> before = r.value(r[n].b), after = r.value(n);
-    const auto as_row = [&](auto* p) { return view<std::remove_pointer_t<decltype(p)>>{p, 1, after.cols}; };
+    const auto as_row = [&](auto* p) {
+      return view<std::remove_pointer_t<decltype(p)>>{p, 1, after.cols};
+    };
     for (const piece p : r.at.pieces()) {
       const scalar* from = states.before(p);
       for (position row = p.row; row < p.last(); ++row) {

@@ -8,13 +8,14 @@ namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
 template <class S, class F>
-[[gnu::noinline]] void map_row(const F& f, const S* x, position d, S* y) {
+[[gnu::noinline, gnu::flatten]] void map_row(const F& f, const S* x, position d, S* y) {
   along<S>(d, [&](position j, auto n) {
     store(y + j, n, f.forward(autodiff::dual<lanes<S>>(load(x + j, n))).value);
   });
 }
 template <class S, class F>
-[[gnu::noinline]] void differentiate_row(const F& f, const S* x, const S* dy, position d, S* dx) {
+[[gnu::noinline, gnu::flatten]] void differentiate_row(const F& f, const S* x, const S* dy,
+                                                       position d, S* dx) {
   along<S>(d, [&](position j, auto n) {
     const auto y = f.forward(autodiff::dual<lanes<S>>::independent(load(x + j, n)));
     store(dx + j, n, fma(load(dy + j, n), y.slope[0], load(dx + j, n)));

@@ -55,7 +55,7 @@ concept row_forward = requires(const L& layer,
 };
 
 template <class L>
-concept derivable = open_class<L> && names_forward<L> && !names_backward<L> &&
-                    (entry_forward<L> || row_forward<L>);
+concept derivable =
+    open_class<L> && names_forward<L> && !names_backward<L> && (entry_forward<L> || row_forward<L>);
 
 }  // namespace streambp::autodiff

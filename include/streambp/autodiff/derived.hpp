@@ -7,6 +7,20 @@
 
 namespace streambp::autodiff {
 
+// Throws shape_error when two recurrences carry one state, or two rows are one memory.
+inline void expect_one_writer(const graph& g) {
+  const auto writes = [](const node& n) {
+    return n.op == operation::scan || n.op == operation::recur ||
+           (n.op == operation::output && n.slot >= 0);
+  };
+  for (int i = 0; i < g.size; ++i)
+    for (int j = 0; j < i; ++j)
+      if (writes(g[i]) && writes(g[j]) && g[i].slot == g[j].slot)
+        throw shape_error(sentence("autodiff: slot ", g[i].slot,
+                                   " of the layer is written twice; give "
+                                   "each memory and each carry a slot of its own"));
+}
+
 // One node list a call: the same for every chunk.
 template <phase When, class L>
 graph recorded(const L& layer, position in) {
@@ -21,6 +35,7 @@ graph recorded(const L& layer, position in) {
     const int a = y.in(g);
     g.append({.op = operation::output, .a = a, .cols = y.cols()});
   }
+  expect_one_writer(g);
   return g;
 }
 
@@ -30,7 +45,7 @@ struct derived_facts {
   static constexpr const char* name = "layer";
 };
 template <class L>
-  requires requires { L::name; }
+requires requires { L::name; }
 struct derived_facts<L> {
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr const char* name = L::name;
@@ -38,7 +53,7 @@ struct derived_facts<L> {
 template <class L>
 struct derived_reach : derived_facts<L> {};
 template <class L>
-  requires requires { L::sees; }
+requires requires { L::sees; }
 struct derived_reach<L> : derived_facts<L> {
   static constexpr auto sees = L::sees;
 };
@@ -80,6 +95,12 @@ struct derived_rows : derived_reach<L> {
     if constexpr (names_remember<L>) {
       const graph memory = recorded<phase::remember>(layer, in);
       expect_apart(g, memory);
+      int written = 0;
+      for (int n = 0; n < memory.size; ++n) written += memory[n].op == operation::output;
+      if (written != slot_count<listed_slots_of<L>>::of(slot_kind::memory))
+        throw shape_error(sentence(derived_facts<L>::name, ": remember writes ", written, " of ",
+                                   slot_count<listed_slots_of<L>>::of(slot_kind::memory),
+                                   " memories; give each its rows by at.write(tag, rows)"));
       width.scratch = std::max(width.scratch, tape(memory, false).width.scratch);
     }
     return std::tuple_cat(listed_slots(layer, in), slots_for(width, tile_workspace(g)));
@@ -107,8 +128,11 @@ struct derived_rows : derived_reach<L> {
     for (int i = 0; i < a.size; ++i)
       for (int j = 0; j < b.size; ++j)
         if (read(a[i]) && read(b[j]) && a[i].slot == b[j].slot)
-          throw shape_error(sentence(derived_facts<L>::name, ": remember and forward read the same "
-                                     "parameter, slot ", a[i].slot, "; what both need, such as a norm, "
+          throw shape_error(sentence(derived_facts<L>::name,
+                                     ": remember and forward read the same "
+                                     "parameter, slot ",
+                                     a[i].slot,
+                                     "; what both need, such as a norm, "
                                      "belongs into a layer of its own before this one"));
   }
 
@@ -149,12 +173,12 @@ struct derived_of {
   using type = derived_rows<L>;
 };
 template <class L>
-  requires names_remember<L>
+requires names_remember<L>
 struct derived_of<L> {
   using type = derived_memory<L>;
 };
 template <class L>
-  requires entry_forward<L>
+requires entry_forward<L>
 struct derived_of<L> {
   using type = derived_entries<L>;
 };
@@ -166,7 +190,8 @@ using derived = typename derived_of<L>::type;
 namespace streambp {
 
 template <class L>
-  requires autodiff::derivable<L>
-struct layer_traits<L> : adapted_traits<L, autodiff::derived<L>> {};
+requires autodiff::derivable<L>
+struct layer_traits<L> : adapted_traits<L, autodiff::derived<L>> {
+};
 
 }  // namespace streambp

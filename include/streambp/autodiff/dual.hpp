@@ -1,5 +1,5 @@
-// Forward mode: a number with its slopes in N others. For losses of a few numbers and for entry-wise
-// layers, whose T is a row of lanes.
+// Forward mode: a number with its slopes in N others. For losses of a few numbers and for
+// entry-wise layers, whose T is a row of lanes.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ struct dual {
   dual() = default;
   dual(const T& value) : value(value) {}
   template <class Number>
-    requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>)
-  dual(Number constant) : value(T(double(constant))) {}
+  requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>) dual(Number constant)
+      : value(T(double(constant))) {}
   dual(const T& value, const std::array<T, N>& slope) : value(value), slope(slope) {}
 
   // The k-th of the numbers that slopes are taken in.
@@ -119,10 +119,11 @@ struct value_and_slopes {
   std::array<double, N> slopes{};
 };
 
-// f and its slopes in each of its numbers: differentiate([](auto a, auto b) { return a * exp(b); }, 2., 1.)
+// f and its slopes in each of its numbers: differentiate([](auto a, auto b) { return a * exp(b);
+// }, 2., 1.)
 template <class F, class... Number>
-  requires(std::is_arithmetic_v<Number> && ...)
-value_and_slopes<int(sizeof...(Number))> differentiate(const F& f, Number... x) {
+requires(std::is_arithmetic_v<Number>&&...)
+    value_and_slopes<int(sizeof...(Number))> differentiate(const F& f, Number... x) {
   constexpr int n = int(sizeof...(Number));
   int k = 0;
   const std::array<dual<double, n>, n> at{dual<double, n>::independent(double(x), k++)...};

@@ -14,13 +14,32 @@ namespace streambp::autodiff {
 
 enum class operation : unsigned char {
   // given
-  input, parameter, constant, before,
+  input,
+  parameter,
+  constant,
+  before,
   // entry by entry
-  unary, add, subtract, multiply, divide, max, min, select, detach,
+  unary,
+  add,
+  subtract,
+  multiply,
+  divide,
+  max,
+  min,
+  select,
+  detach,
   // some columns of other rows
   slice,
   // rows of their own
-  output, product, row_sum, row_max, concatenate, rotate, attend, scan, recur
+  output,
+  product,
+  row_sum,
+  row_max,
+  concatenate,
+  rotate,
+  attend,
+  scan,
+  recur
 };
 
 constexpr bool entry_wise(operation op) {
@@ -39,15 +58,15 @@ struct attend_options {
 struct node {
   operation op = operation::input;
   autodiff::unary function{};
-  int a = -1, b = -1, c = -1;         // operands
-  position rows = 0;                  // of a parameter
+  int a = -1, b = -1, c = -1;  // operands
+  position rows = 0;           // of a parameter
   position cols = 0;
   double constant = 0;
-  int slot = -1;                      // of a parameter, product, scan, recur; k of attend
-  int other_slot = -1;                // v of attend
-  position first = 0;                 // column of a slice
-  int region = 0;                     // recurrence that it belongs to; 0: none
-  attend_options heads{};             // of attend and rotate
+  int slot = -1;           // of a parameter, product, scan, recur; k of attend
+  int other_slot = -1;     // v of attend
+  position first = 0;      // column of a slice
+  int region = 0;          // recurrence that it belongs to; 0: none
+  attend_options heads{};  // of attend and rotate
   std::span<const double> frequencies{};
 };
 

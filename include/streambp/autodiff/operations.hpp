@@ -16,8 +16,8 @@ inline variable matmul(variable x, variable w) {
   const position rows = w.where()->rows;
   const int slot = w.where()->slot;
   if (x.cols() != w.cols())
-    throw shape_error(sentence("matmul: x has ", x.cols(), " features, w has ", rows, " rows of ",
-                               w.cols()));
+    throw shape_error(
+        sentence("matmul: x has ", x.cols(), " features, w has ", rows, " rows of ", w.cols()));
   const int a = x.in(g);
   return {g, g.append({.op = operation::product, .a = a, .cols = rows, .slot = slot})};
 }
@@ -54,8 +54,8 @@ inline variable normalise(variable x, double epsilon = 1e-5) {
 // Columns [first, first + count).
 inline variable slice(variable x, position first, position count) {
   if (first < 0 || count < 1 || first + count > x.cols())
-    throw shape_error(sentence("slice: columns [", first, ", ", first + count, ") of rows of ",
-                               x.cols()));
+    throw shape_error(
+        sentence("slice: columns [", first, ", ", first + count, ") of rows of ", x.cols()));
   graph& g = variable::graph_of(x);
   const int a = x.in(g);
   return {g, g.append({.op = operation::slice, .a = a, .cols = count, .first = first})};
@@ -64,14 +64,14 @@ inline variable slice(variable x, position first, position count) {
 inline variable concatenate(variable a, variable b) {
   graph& g = variable::graph_of(a, b);
   const int an = a.in(g), bn = b.in(g);
-  return {g, g.append({.op = operation::concatenate, .a = an, .b = bn, .cols = a.cols() + b.cols()})};
+  return {g,
+          g.append({.op = operation::concatenate, .a = an, .b = bn, .cols = a.cols() + b.cols()})};
 }
 
 // base^(-2 i / width), radians per position of the pairs of a head.
 inline std::vector<double> rotary_frequencies(double base, position width) {
   std::vector<double> all;
-  for (position i = 0; i < width; i += 2)
-    all.push_back(std::pow(base, -double(i) / double(width)));
+  for (position i = 0; i < width; i += 2) all.push_back(std::pow(base, -double(i) / double(width)));
   return all;
 }
 // Rotary positions of `heads` heads; `frequencies` belong to the layer.
@@ -82,8 +82,11 @@ inline variable rotate(variable x, position heads, const std::vector<double>& fr
                                2 * heads * position(frequencies.size())));
   graph& g = variable::graph_of(x);
   const int a = x.in(g);
-  return {g, g.append({.op = operation::rotate, .a = a, .cols = x.cols(),
-                       .heads = {.heads = heads}, .frequencies = frequencies})};
+  return {g, g.append({.op = operation::rotate,
+                       .a = a,
+                       .cols = x.cols(),
+                       .heads = {.heads = heads},
+                       .frequencies = frequencies})};
 }
 
 // softmax(scale q kᵀ) v over the rows that the layer sees, head by head.
@@ -91,16 +94,21 @@ inline variable attend(variable q, const seen_rows& k, const seen_rows& v, atten
   auto& o = options;
   if (o.kv_heads == 0) o.kv_heads = o.heads;
   const auto divides = [](position n, position whole) { return n > 0 && whole % n == 0; };
-  if (!divides(o.kv_heads, o.heads) || !divides(o.heads, q.cols()) || !divides(o.kv_heads, k.cols) ||
-      !divides(o.kv_heads, v.cols) || q.cols() / o.heads != k.cols / o.kv_heads)
+  if (!divides(o.kv_heads, o.heads) || !divides(o.heads, q.cols()) ||
+      !divides(o.kv_heads, k.cols) || !divides(o.kv_heads, v.cols) ||
+      q.cols() / o.heads != k.cols / o.kv_heads)
     throw shape_error(sentence("attend: q, k and v of ", q.cols(), ", ", k.cols, " and ", v.cols,
                                " features with ", o.heads, " heads and ", o.kv_heads,
                                " key and value heads"));
   if (o.scale == 0) o.scale = 1 / std::sqrt(double(q.cols() / o.heads));
   graph& g = *k.of;
   const int a = q.in(g);
-  return {g, g.append({.op = operation::attend, .a = a, .cols = o.heads * (v.cols / o.kv_heads),
-                       .slot = k.slot, .other_slot = v.slot, .heads = o})};
+  return {g, g.append({.op = operation::attend,
+                       .a = a,
+                       .cols = o.heads * (v.cols / o.kv_heads),
+                       .slot = k.slot,
+                       .other_slot = v.slot,
+                       .heads = o})};
 }
 
 // h[t] = f ∘ h[t-1] + (1 - f) ∘ c

@@ -51,21 +51,28 @@ class pull {
         if (r.trains(it.slot))
           add_column_sums(on, dy, r.slots.gradient[std::size_t(it.slot)], r.at.grains());
         return;
-      case operation::product: return product(n, dy, rows);
-      case operation::row_sum: return differentiate(on, terms[0], cols, dy, rows);
-      case operation::row_max: return differentiate_max(on, terms[0], cols, r.value(n), dy, rows);
+      case operation::product:
+        return product(n, dy, rows);
+      case operation::row_sum:
+        return differentiate(on, terms[0], cols, dy, rows);
+      case operation::row_max:
+        return differentiate_max(on, terms[0], cols, r.value(n), dy, rows);
       case operation::concatenate:
         differentiate(on, terms[0], cols, dy.middle_cols(0, cols), rows);
-        return differentiate(on, terms[1], it.cols - cols, dy.middle_cols(cols, it.cols - cols), rows);
+        return differentiate(on, terms[1], it.cols - cols, dy.middle_cols(cols, it.cols - cols),
+                             rows);
       case operation::rotate:
         rotate(on, forward_.turn_of(it), it.frequencies, r.at.pieces(), dy, true);
         return differentiate(on, terms[0], cols, dy, rows);
-      case operation::attend: return attend(n, dy);
-      case operation::scan: return scan(n, dy);
+      case operation::attend:
+        return attend(n, dy);
+      case operation::scan:
+        return scan(n, dy);
       case operation::output:
         if (terms[0].empty()) return;
         [[fallthrough]];
-      default: return differentiate(on, terms[0], it.cols, dy, rows);
+      default:
+        return differentiate(on, terms[0], it.cols, dy, rows);
     }
   }
 
@@ -85,7 +92,8 @@ class pull {
     const auto grains = r.at.grains();
     for (std::size_t i = grains.size() - 1; i-- > 0;)
       r.t.for_sharers(n, [&](int m) {
-        weight_gradient(m, {grains[i] - grains[0], grains[i + 1] - grains[0]}, grains.subspan(i, 2));
+        weight_gradient(m, {grains[i] - grains[0], grains[i + 1] - grains[0]},
+                        grains.subspan(i, 2));
       });
   }
   void weight_gradient(int n, row_range rows, std::span<const position> grains) {
@@ -100,8 +108,7 @@ class pull {
     const auto k = std::size_t(it.slot), v = std::size_t(it.other_slot);
     const view<scalar> spare = r.spare(n, r[it.a].cols);
     const view<scalar> dq = spare.rows > 0 ? spare : r.gradient(it.a);
-    attention_backward(r.at.on,
-                       shape_of(it.heads, r[it.a].cols, it.cols, SeesAll, r.at.chunk.tile),
+    attention_backward(r.at.on, shape_of(it.heads, r[it.a].cols, it.cols, SeesAll, r.at.chunk.tile),
                        r.at.pieces(), r.value(it.a), r.slots.value[k], r.slots.value[v], nullptr,
                        r.value(n), r.log_sum_exp(n), d_o, dq, r.slots.gradient[k],
                        r.slots.gradient[v], nullptr, r.at[tiles_tag{}]);
@@ -162,7 +169,9 @@ class pull {
   void tokens(int n, const Step& step) {
     const auto states = r.slots.states[std::size_t(r[n].slot)];
     const view<scalar> d_before = r.gradient(r[n].b), d_after = r.gradient(n);
-    const auto as_row = [&](auto* p) { return view<std::remove_pointer_t<decltype(p)>>{p, 1, d_after.cols}; };
+    const auto as_row = [&](auto* p) {
+      return view<std::remove_pointer_t<decltype(p)>>{p, 1, d_after.cols};
+    };
     r.at.pieces().descending([&](const piece& p) {
       const scalar* passed = states.d_after(p);
       for (position row = p.last(); row-- > p.row;) {

@@ -20,9 +20,10 @@ class recorder {
   auto operator[](Tag) const {
     constexpr int i = index<Tag>();
     constexpr slot_kind kind = std::tuple_element_t<i, Slots>::kind;
-    static_assert(kind == slot_kind::parameter || kind == slot_kind::shared || kind == slot_kind::memory,
-                  "a forward whose backward is derived names parameters and memory as at[tag]; what "
-                  "it computes on the way needs no slot, and a carry is at.states(tag) or at.recur");
+    static_assert(
+        kind == slot_kind::parameter || kind == slot_kind::shared || kind == slot_kind::memory,
+        "a forward whose backward is derived names parameters and memory as at[tag]; what "
+        "it computes on the way needs no slot, and a carry is at.states(tag) or at.recur");
     const auto& slot = std::get<i>(*slots_);
     if constexpr (kind == slot_kind::memory) {
       static_assert(When == phase::forward, "remember writes memory by at.write(tag, rows)");
@@ -68,8 +69,8 @@ class recorder {
       throw shape_error(sentence("at.recur: the step gives ", after.cols(), " columns, ", Tag::name,
                                  " has ", state.cols));
     const int a = after.in(g);
-    const int n = g.append({.op = operation::recur, .a = a, .b = before, .cols = state.cols,
-                            .slot = state.slot});
+    const int n = g.append(
+        {.op = operation::recur, .a = a, .b = before, .cols = state.cols, .slot = state.slot});
     g.open_region = 0;
     return {g, n};
   }

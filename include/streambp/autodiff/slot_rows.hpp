@@ -13,9 +13,9 @@ namespace streambp::autodiff {
 template <class Scalar, class Slots>
 struct slot_rows {
   static constexpr std::size_t count = std::tuple_size_v<Slots>;
-  std::array<view<Scalar>, count> value{};      // parameter: the matrix; memory: all rows that exist
-  std::array<view<Scalar>, count> gradient{};   // no rows: frozen
-  std::array<view<Scalar>, count> own{};        // the chunk's rows of a memory
+  std::array<view<Scalar>, count> value{};     // parameter: the matrix; memory: all rows that exist
+  std::array<view<Scalar>, count> gradient{};  // no rows: frozen
+  std::array<view<Scalar>, count> own{};       // the chunk's rows of a memory
   std::array<view<Scalar>, count> d_own{};
   std::array<carry_rows<Scalar>, count> states{};
 
@@ -23,7 +23,8 @@ struct slot_rows {
   explicit slot_rows(At& at) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (take<std::tuple_element_t<I, Slots>>(at, I), ...);
-    }(std::make_index_sequence<count>{});
+    }
+    (std::make_index_sequence<count>{});
   }
 
  private:

@@ -1,5 +1,6 @@
 // The functions of one number that forwards are made of, each with its slope, for numbers and for
-// lanes of them: every derivative of the library's autodiff comes from here or from dual's operators.
+// lanes of them: every derivative of the library's autodiff comes from here or from dual's
+// operators.
 #pragma once
 
 #include <cmath>
@@ -8,7 +9,17 @@ namespace streambp::autodiff {
 
 // relu: max(x, 0). silu: x σ(x). gelu: x Φ(x).
 enum class unary : unsigned char {
-  negate, exp, log, tanh, sigmoid, silu, gelu, relu, square, sqrt, abs
+  negate,
+  exp,
+  log,
+  tanh,
+  sigmoid,
+  silu,
+  gelu,
+  relu,
+  square,
+  sqrt,
+  abs
 };
 
 // f(x) and f'(x).

@@ -1,5 +1,5 @@
-// Where the rows of a graph stand, and the order of its backward: from the analysis to columns of the
-// slots that a layer with a derived backward has.
+// Where the rows of a graph stand, and the order of its backward: from the analysis to columns of
+// the slots that a layer with a derived backward has.
 #pragma once
 
 #include <utility>
@@ -16,8 +16,8 @@ struct tape_columns {
   position scratch = 0;  // within one call
 };
 
-// Of a backward: node n is computed again; or its gradient goes to what it was computed from; or the
-// gradient of its weight is taken, together with that of all products with the same weight.
+// Of a backward: node n is computed again; or its gradient goes to what it was computed from; or
+// the gradient of its weight is taken, together with that of all products with the same weight.
 enum class move : unsigned char { compute, pull, weigh };
 struct backward_step {
   move what = move::compute;
@@ -69,7 +69,8 @@ class tape {
     for (int n = 0; n < g.size; ++n) {
       last[at(n)] = std::max(last[at(n)], n);
       if (a.live[at(n)] && a.stored[at(n)]) a.for_reads(n, [&](int b) { last[at(b)] = n; });
-      if (a.saved[at(n)]) forward_at[at(n)] = backward_at[at(n)] = width.saved, width.saved += g[n].cols;
+      if (a.saved[at(n)])
+        forward_at[at(n)] = backward_at[at(n)] = width.saved, width.saved += g[n].cols;
       if (a.live[at(n)] && g[n].op == operation::attend)
         kept_at[at(n)] = width.kept, width.kept += g[n].cols + g[n].heads.heads;
     }
@@ -87,7 +88,8 @@ class tape {
     const auto receive = [&](int b, bool) { receives[at(b)] = true; };
     for (int n = g.size; n-- > 0;) {
       const operation op = g[n].op;
-      if (!a.live[at(n)] || !a.stored[at(n)] || !a.active[at(n)] || op == operation::input) continue;
+      if (!a.live[at(n)] || !a.stored[at(n)] || !a.active[at(n)] || op == operation::input)
+        continue;
       if (g[n].region > 0 && op != operation::recur) continue;
       if (has_adjoint(n) && !receives[at(n)]) continue;
       for_members(n, [&](int m) {
@@ -131,9 +133,7 @@ class tape {
 
  private:
   // A product that gets a gradient.
-  bool product(int n) const {
-    return a.live[at(n)] && a.g[n].op == operation::product && (pulled_[at(n)] || a.direct[at(n)] >= 0);
-  }
+  bool product(int n) const { return a.g[n].op == operation::product && pulled_[at(n)]; }
   int sharers(int n, int below) const {
     int count = 0;
     for_sharers(n, [&](int m) { count += m < below; });
@@ -236,7 +236,8 @@ class tape {
       if (o < 0) continue;
       cols += a.g[o].cols;
       const base_rows b = a.base(o);
-      needed = needed || b.node != o || !has_adjoint(o) || adjoint[at(o)].first != step || !a.active[at(o)];
+      needed = needed || b.node != o || !has_adjoint(o) || adjoint[at(o)].first != step ||
+               !a.active[at(o)];
     }
     needed = needed || a.g[n].a == a.g[n].b;
     return needed ? cols : 0;

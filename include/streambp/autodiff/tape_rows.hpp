@@ -16,7 +16,8 @@ class tape_rows {
   using terms_type = std::span<const expression_term<scalar>>;
 
   // y, dy: of forward; other outputs are the chunk's own rows of memories.
-  tape_rows(const tape& t, At& at, rows_type x, rows_type y, rows_type dx, rows_type dy, bool backward)
+  tape_rows(const tape& t, At& at, rows_type x, rows_type y, rows_type dx, rows_type dy,
+            bool backward)
       : t(t), at(at), slots(at), x_(x), y_(y), dx_(dx), dy_(dy), backward_(backward) {
     saved_ = at[tape_tag{}];
     kept_ = at[attended_tag{}];
@@ -37,10 +38,14 @@ class tape_rows {
     const node& it = g()[n];
     const auto i = std::size_t(n);
     switch (it.op) {
-      case operation::input: return x_;
-      case operation::parameter: return slots.value[std::size_t(it.slot)];
-      case operation::output: return it.slot < 0 ? y_ : slots.own[std::size_t(it.slot)];
-      case operation::attend: return kept_.middle_cols(t.kept_at[i], it.cols);
+      case operation::input:
+        return x_;
+      case operation::parameter:
+        return slots.value[std::size_t(it.slot)];
+      case operation::output:
+        return it.slot < 0 ? y_ : slots.own[std::size_t(it.slot)];
+      case operation::attend:
+        return kept_.middle_cols(t.kept_at[i], it.cols);
       case operation::slice: {
         const base_rows b = t.a.base(n);
         return value(b.node).middle_cols(b.first, it.cols);
@@ -76,7 +81,8 @@ class tape_rows {
     return g()[n].op != operation::parameter || trains(g()[n].slot);
   }
 
-  // Whether what is added to the gradient of `n` may be assigned: it is the first, and to all columns.
+  // Whether what is added to the gradient of `n` may be assigned: it is the first, and to all
+  // columns.
   bool begin(int n, bool sole = true) {
     const base_rows b = t.a.base(n);
     if (g()[b.node].op == operation::input || begun[std::size_t(b.node)]) return false;

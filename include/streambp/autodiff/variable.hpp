@@ -1,8 +1,8 @@
 // The rows that a forward computes with: each operation on them is written down in a graph.
 #pragma once
 
-#include <concepts>
 #include <compare>
+#include <concepts>
 #include <type_traits>
 
 #include "graph.hpp"
@@ -24,16 +24,23 @@ class variable {
   int in(graph& g) const {
     if (!graph_) return g.append({.op = operation::constant, .cols = 1, .constant = number_});
     if (g[node_].op == operation::parameter && g[node_].rows != 1)
-      throw shape_error(sentence("autodiff: a parameter of ", g[node_].rows, " rows and ", cols(),
-                                 " columns among rows of the chunk; one of one row can stand there, "
-                                 "any other in matmul(x, parameter)"));
+      throw shape_error(
+          sentence("autodiff: a parameter of ", g[node_].rows, " rows and ", cols(),
+                   " columns among rows of the chunk; one of one row can stand there, "
+                   "any other in matmul(x, parameter)"));
     return node_;
   }
 
   friend variable operator+(variable a, variable b) { return entries(operation::add, "+", a, b); }
-  friend variable operator-(variable a, variable b) { return entries(operation::subtract, "-", a, b); }
-  friend variable operator*(variable a, variable b) { return entries(operation::multiply, "*", a, b); }
-  friend variable operator/(variable a, variable b) { return entries(operation::divide, "/", a, b); }
+  friend variable operator-(variable a, variable b) {
+    return entries(operation::subtract, "-", a, b);
+  }
+  friend variable operator*(variable a, variable b) {
+    return entries(operation::multiply, "*", a, b);
+  }
+  friend variable operator/(variable a, variable b) {
+    return entries(operation::divide, "/", a, b);
+  }
   friend variable max(variable a, variable b) { return entries(operation::max, "max", a, b); }
   friend variable min(variable a, variable b) { return entries(operation::min, "min", a, b); }
   // a where s > 0, b elsewhere.
@@ -64,13 +71,12 @@ class variable {
   friend variable softplus(variable x) { return max(x, 0) + log(exp(-abs(x)) + 1); }
 
   template <class Other>
-    requires(std::convertible_to<Other, variable>)
-  std::partial_ordering operator<=>(const Other&) const {
+  requires(std::convertible_to<Other, variable>) std::partial_ordering operator<=>(
+      const Other&) const {
     return refuse_branch<Other>(), std::partial_ordering::unordered;
   }
   template <class Other>
-    requires(std::convertible_to<Other, variable>)
-  bool operator==(const Other&) const {
+  requires(std::convertible_to<Other, variable>) bool operator==(const Other&) const {
     return refuse_branch<Other>(), false;
   }
   template <std::same_as<bool> Bool>

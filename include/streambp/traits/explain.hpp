@@ -99,7 +99,8 @@ constexpr bool explain_layer() {
     static_assert(
         fault != no_backward,
         "the layer has no backward(at, x, y, dy, dx): write void backward(auto& at, auto x, "
-        "auto y, auto dy, auto dx) const, which adds to dx and to parameter gradients");
+        "auto y, auto dy, auto dx) const, which adds to dx and to parameter gradients; or let auto "
+        "forward(auto& at, auto x) const return the rows, and it is derived");
     static_assert(fault != backward_of_other_form,
                   "the layer's backward cannot be called as backward(at, x, y, dy, dx): write void "
                   "backward(auto& at, auto x, auto y, auto dy, auto dx) const");

@@ -14,6 +14,9 @@
 //   remember_context(at, c), release_context(at, c, dc)   the same for rows of the other stream
 // and, if it has tally slots,
 //   side_loss(at)              returns what the tallies add to the loss; assigns their gradients
+// Or it has a forward that returns its result, forward(x) entry by entry or forward(at, x), and with
+// memory a remember(at, x) that calls at.write(tag, rows): then backward and release are derived
+// (autodiff/derived.hpp).
 // `backward_reads_input` and `backward_reads_output` say (when false) that x or y holds nothing in
 // backward; a layer of token ids sets `takes_tokens` and gets them as x. `counts_flops` says that it
 // touches data through primitives only, so that the planner may send it rows without data; the FLOPs

@@ -1,0 +1,110 @@
+// Layers of one's own: five lines for a function of an entry, a few more for one with parameters.
+// They give a forward; the backward is derived. The laws say whether they stream exactly.
+#include <streambp/streambp.hpp>
+
+#include <iostream>
+
+#include <streambp/laws/hold.hpp>
+
+using namespace streambp;
+
+// [entry]
+// y = max(x, 0)²
+struct squared_relu {
+  auto forward(auto x) const { return square(max(x, 0)); }
+};
+// [/entry]
+
+// [rows]
+// y = softmax(x routeᵀ) ∘ gain, its columns mixed: two halves gate each other, then downᵀ.
+struct routed_mlp {
+  struct route_tag {
+    static constexpr const char* name = "route";
+  };
+  struct up_tag {
+    static constexpr const char* name = "up";
+  };
+  struct gain_tag {
+    static constexpr const char* name = "gain";
+  };
+  struct down_tag {
+    static constexpr const char* name = "down";
+  };
+  static constexpr route_tag route{};
+  static constexpr up_tag up{};
+  static constexpr gain_tag gain{};
+  static constexpr down_tag down{};
+  static constexpr const char* name = "routed_mlp";
+
+  position width, inner;
+
+  auto slots() const {
+    const initial_value near_zero{0, 0.1};
+    return std::tuple{parameter(route, inner, width, near_zero),
+                      parameter(up, 2 * inner, width, near_zero), parameter(gain, 1, inner, ones),
+                      parameter(down, width, inner, near_zero)};
+  }
+  auto forward(auto& at, auto x) const {
+    const auto share = softmax(matmul(x, at[route]));
+    const auto h = matmul(x, at[up]);
+    const auto gated = silu(slice(h, 0, inner)) * slice(h, inner, inner);
+    return matmul(gated * (1 + share) * at[gain], at[down]);
+  }
+};
+// [/rows]
+
+// [memory]
+// Attention whose keys are normalised: remember writes what later rows read.
+struct normed_attention {
+  struct q_tag {
+    static constexpr const char* name = "q";
+  };
+  struct k_tag {
+    static constexpr const char* name = "k";
+  };
+  struct keys_tag {
+    static constexpr const char* name = "keys";
+  };
+  static constexpr q_tag q{};
+  static constexpr k_tag k{};
+  static constexpr keys_tag keys{};
+  static constexpr auto sees = past;
+
+  auto slots(position in) const {
+    return std::tuple{parameter(q, in, in, {0, 0.1}), parameter(k, in, in, {0, 0.1}),
+                      memory(keys, in)};
+  }
+  void remember(auto& at, auto x) const { at.write(keys, rms_normalise(matmul(x, at[k]), 1e-2)); }
+  auto forward(auto& at, auto x) const {
+    return attend(matmul(x, at[q]), at[keys], at[keys], {.heads = 2, .window = 100});
+  }
+};
+// [/memory]
+
+int main() {
+  // [laws]
+  for (const auto& report : {laws::hold(squared_relu{}, laws::rows(37, 4)),
+                             laws::hold(routed_mlp{6, 5}, laws::rows(37, 6)),
+                             laws::hold(normed_attention{}, laws::rows(37, 6))}) {
+    std::cout << report << "\n";
+    if (!report) return 1;
+  }
+  // [/laws]
+
+  const auto block = residual(rms_norm(64) | normed_attention{}) |
+                     residual(rms_norm(64) | routed_mlp{64, 96}) |
+                     residual(rms_norm(64) | linear(64, 64) | squared_relu{});
+  const auto model = embedding(50, 64) | repeat(2, block) | rms_norm(64) | linear(64, 50);
+  const packed samples({0, 700, 2000});
+  std::vector<std::int32_t> tokens;
+  for (position t = 0; t < samples.tokens(); ++t) tokens.push_back(std::int32_t(t * t % 23));
+
+  const auto p = plan(model, cross_entropy{}, samples, {.budget = 6_MiB, .threads = 2});
+  std::cout << p;
+  engine step(p, model, cross_entropy{});
+  batch<float> data;
+  data.tokens = data.labels = tokens;
+  const auto [loss, gradient] =
+      step.value_and_gradient(initial_parameters<float>(step.parameters(), 1), data);
+  std::cout << "loss " << loss << ", " << gradient.size() << " gradients\n";
+}

@@ -1,0 +1,13 @@
+// expect: a forward must not branch on values: use max, min or select(s, a, b)
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct layer {
+  auto forward(auto x) const {
+    if (x > 0) return x;
+    return -x;
+  }
+};
+
+int main() { explain_layer<layer>(); }

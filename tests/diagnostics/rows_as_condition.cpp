@@ -1,0 +1,10 @@
+// expect: a forward must not branch on values: use max, min or select(s, a, b)
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct layer {
+  auto forward(auto&, auto x) const { return x ? x : exp(x); }
+};
+
+int main() { explain_layer<layer>(); }
