@@ -35,7 +35,7 @@ std::vector<bool> allowed_cuts(const List& model, const stage_limits& limits) {
   std::vector<bool> allowed(std::size_t(n) + 1, false);
   allowed[std::size_t(n)] = true;
   // Longer models are cut at repetitions only: the search stays short, and blocks are alike.
-  const bool anywhere = limits.blocks == 0 && n <= 48;
+  const bool anywhere = limits.blocks == 0 && n <= 24;
   for (position i = 0; i < n; ++i) {
     const auto& s = model.sections[std::size_t(i)];
     const bool begins = i > 0 && (s.element != model.sections[std::size_t(i) - 1].element ||
