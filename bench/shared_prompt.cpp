@@ -151,7 +151,7 @@ bool measure(const settings& s) {
   line("bytes of the arena", double(shared.step.high_water()), double(full.step.high_water()));
 
   const double apart = difference(shared.step.parameters(), full.gradient, shared.gradient);
-  const bool equal = apart < (s.fp64 ? 1e-11 : 1e-3) &&
+  const bool equal = apart < (s.fp64 ? 1e-12 : 1e-4) &&
                      std::abs(shared.value - full.value) < 1e-5 * std::abs(full.value);
   const bool once = of_shared == of_prompt + of_completions;
   std::printf("\nloss %.9f and %.9f; gradients differ by %.2g of their largest entries: %s\n",
