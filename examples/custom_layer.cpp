@@ -1,10 +1,8 @@
 // Layers of one's own: five lines for a function of an entry, a few more for one with parameters.
 // They give a forward; the backward is derived. The laws say whether they stream exactly.
-#include <streambp/streambp.hpp>
-
 #include <iostream>
-
 #include <streambp/laws/hold.hpp>
+#include <streambp/streambp.hpp>
 
 using namespace streambp;
 
@@ -16,7 +14,7 @@ struct squared_relu {
 // [/entry]
 
 // [rows]
-// y = softmax(x routeᵀ) ∘ gain, its columns mixed: two halves gate each other, then downᵀ.
+// y = (silu(a) ∘ b ∘ (1 + softmax(x routeᵀ))) downᵀ, where (a, b) = x upᵀ
 struct routed_mlp {
   struct route_tag {
     static constexpr const char* name = "route";
@@ -24,31 +22,26 @@ struct routed_mlp {
   struct up_tag {
     static constexpr const char* name = "up";
   };
-  struct gain_tag {
-    static constexpr const char* name = "gain";
-  };
   struct down_tag {
     static constexpr const char* name = "down";
   };
   static constexpr route_tag route{};
   static constexpr up_tag up{};
-  static constexpr gain_tag gain{};
   static constexpr down_tag down{};
   static constexpr const char* name = "routed_mlp";
 
   position width, inner;
 
   auto slots() const {
-    const initial_value near_zero{0, 0.1};
-    return std::tuple{parameter(route, inner, width, near_zero),
-                      parameter(up, 2 * inner, width, near_zero), parameter(gain, 1, inner, ones),
-                      parameter(down, width, inner, near_zero)};
+    return std::tuple{parameter(route, inner, width, {0, 0.1}),
+                      parameter(up, 2 * inner, width, {0, 0.1}),
+                      parameter(down, width, inner, {0, 0.1})};
   }
   auto forward(auto& at, auto x) const {
     const auto share = softmax(matmul(x, at[route]));
     const auto h = matmul(x, at[up]);
     const auto gated = silu(slice(h, 0, inner)) * slice(h, inner, inner);
-    return matmul(gated * (1 + share) * at[gain], at[down]);
+    return matmul(gated * (1 + share), at[down]);
   }
 };
 // [/rows]
@@ -90,21 +83,18 @@ int main() {
     if (!report) return 1;
   }
   // [/laws]
-
   const auto block = residual(rms_norm(64) | normed_attention{}) |
-                     residual(rms_norm(64) | routed_mlp{64, 96}) |
-                     residual(rms_norm(64) | linear(64, 64) | squared_relu{});
+                     residual(rms_norm(64) | routed_mlp{64, 96} | squared_relu{});
   const auto model = embedding(50, 64) | repeat(2, block) | rms_norm(64) | linear(64, 50);
   const packed samples({0, 700, 2000});
   std::vector<std::int32_t> tokens;
   for (position t = 0; t < samples.tokens(); ++t) tokens.push_back(std::int32_t(t * t % 23));
-
   const auto p = plan(model, cross_entropy{}, samples, {.budget = 6_MiB, .threads = 2});
   std::cout << p;
   engine step(p, model, cross_entropy{});
   batch<float> data;
   data.tokens = data.labels = tokens;
-  const auto [loss, gradient] =
-      step.value_and_gradient(initial_parameters<float>(step.parameters(), 1), data);
+  const auto parameters = initial_parameters<float>(step.parameters(), 1);
+  const auto [loss, gradient] = step.value_and_gradient(parameters, data);
   std::cout << "loss " << loss << ", " << gradient.size() << " gradients\n";
 }
