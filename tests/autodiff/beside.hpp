@@ -43,6 +43,8 @@ one_step step_of(const Layer& layer, position features) {
   data.d_rows = {s.d_rows.data(), samples.tokens(), features};
   data.labels = labels;
   s.value = e.add_gradient(parameters, data, s.gradient);
+  CHECK(e.flops() == p.flops);
+  CHECK(e.high_water() == p.peak());
   return s;
 }
 

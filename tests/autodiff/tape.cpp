@@ -6,8 +6,6 @@
 #include <streambp/autodiff/recorder.hpp>
 
 namespace streambp::autodiff {
-namespace {
-
 struct w_tag {
   static constexpr const char* name = "w";
 };
@@ -23,6 +21,9 @@ struct h_tag {
 struct k_tag {
   static constexpr const char* name = "k";
 };
+
+namespace {
+
 constexpr w_tag w{};
 constexpr v_tag v{};
 constexpr g_tag g{};
