@@ -1,14 +1,15 @@
 // Everything on the host.
 #pragma once
 
-#include "autodiff/cpu_entries.hpp"
 #include "autodiff/loss_term.hpp"
 #include "core/bytes.hpp"
 #include "core/packed.hpp"
+#include "cpu/activation.hpp"
 #include "cpu/attention.hpp"
 #include "cpu/convolution.hpp"
 #include "cpu/decay.hpp"
 #include "cpu/dropout.hpp"
+#include "cpu/entries.hpp"
 #include "cpu/experts.hpp"
 #include "cpu/gather.hpp"
 #include "cpu/gru.hpp"
@@ -17,7 +18,6 @@
 #include "cpu/lstm.hpp"
 #include "cpu/norm.hpp"
 #include "cpu/product.hpp"
-#include "cpu/activation.hpp"
 #include "cpu/rotary.hpp"
 #include "cpu/scan.hpp"
 #include "cpu/state_space.hpp"

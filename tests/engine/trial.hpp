@@ -4,13 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <streambp/laws/count_allocations.hpp>
 #include <streambp/streambp.hpp>
 #include <string>
 #include <vector>
 
 #include "../core/lengths.hpp"
 #include "../planner/choices.hpp"
-#include "allocations.hpp"
 
 namespace streambp {
 
@@ -170,18 +170,18 @@ struct trial {
     e.trace(&events);
     poison(e);
     e.reset_flops();
-    const std::size_t before = allocations();
+    const std::int64_t before = laws::allocations;
     out.value = e.add_gradient(parameters, b, out.gradient);
-    const std::size_t during = allocations() - before;
+    const std::int64_t during = laws::allocations - before;
     CHECK(during == 0);
     CHECK(e.flops() == p.flops);
     CHECK(events == expected);
     e.trace(nullptr);
 
     poison(e);
-    const std::size_t again = allocations();
+    const std::int64_t again = laws::allocations;
     const double value = e.value(parameters, b);
-    CHECK(allocations() == again);
+    CHECK(laws::allocations == again);
     CHECK(std::memcmp(&value, &out.value, sizeof value) == 0);
     return out;
   }

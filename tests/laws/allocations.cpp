@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/mman.h>
+
 #include <memory>
 #include <new>
 #include <thread>
@@ -28,6 +30,12 @@ TEST_CASE("whoever asks for memory is counted") {
   CHECK(counts([&] { v.resize(1000); }));
   CHECK(counts([&] { aligned.reset(new wide); }));
   CHECK(counts([] { std::free(std::calloc(3, 5)); }));
+  CHECK(counts([] { std::free(std::aligned_alloc(64, 128)); }));
+  CHECK(counts([] {
+    void* const page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    ::munmap(page, 4096);
+  }));
   bool elsewhere = false;
   std::thread([&] { elsewhere = counts([&] { v.resize(5000); }); }).join();
   CHECK(elsewhere);

@@ -30,6 +30,7 @@ TEST_CASE("each fault of a row layer breaks the law that speaks of it") {
       {row_fault::mixes_rows, "the declaration is true"},
       {row_fault::counts_calls, "recomputation has no side effects"},
       {row_fault::allocates, "memory is what was planned"},
+      {row_fault::sinks_deep, "memory is what was planned"},
       {row_fault::overwrites_dy, "memory is what was planned"},
       {row_fault::overruns_slot, "memory is what was planned"},
       {row_fault::nothing_at_first, "nothing to see gives 0"},
@@ -59,6 +60,7 @@ TEST_CASE("a report says where and by how much") {
   says(row_fault::mixes_rows, "though it may not notice");
   says(row_fault::counts_calls, "the value alone is ");
   says(row_fault::allocates, "memory was asked for ");
+  says(row_fault::sinks_deep, " down the stack, where 262144 are allowed");
   says(row_fault::overwrites_dy, "rows: backward writes to x, y or dy, or outside them");
   says(row_fault::overruns_slot, "rows: forward writes outside a slot");
   says(row_fault::none, "all laws hold (");

@@ -20,6 +20,7 @@ enum class row_fault : unsigned char {
   mixes_rows,        // two neighbours of a segment, in and out
   counts_calls,      // and lets the count into y
   allocates,
+  sinks_deep,             // into the stack, with every row of the chunk
   overwrites_dy,          // once it has been used
   overruns_slot,          // by a row, which a larger chunk has
   nothing_at_first,       // 0 / 0 for rows without one before
@@ -47,6 +48,7 @@ struct wrong_rows {
     const auto g = at[gain], s = at[square];
     if (fault == row_fault::overruns_slot && s.rows < 8) s(s.rows, 0) = 0;
     double extra = 1;
+    if (fault == row_fault::sinks_deep) extra = deep(x.rows);
     if (fault == row_fault::counts_calls) extra += 1e-3 * ++calls;
     if (fault == row_fault::allocates) extra = std::vector<double>(std::size_t(width), 1.0).back();
     for (const piece& p : at.pieces())
@@ -95,6 +97,12 @@ struct wrong_rows {
   }
 
  private:
+  // 1, by 8 KiB of stack for each row.
+  [[gnu::noinline]] static double deep(position rows) {
+    volatile char area[8192];
+    area[0] = 1;
+    return rows > 1 ? deep(rows - 1) * area[0] : area[0];
+  }
   static auto scalar_of(auto rows, double v) { return std::decay_t<decltype(rows(0, 0))>(v); }
   template <class Entry>
   std::decay_t<Entry> scale(auto& at, position i) const {

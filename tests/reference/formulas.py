@@ -69,10 +69,11 @@ class AttentionShape:
 def rotary(x, base):
     """x: (rows, heads, width), row t at position t. Pairs are (j, j + width / 2), as in Llama."""
     half = x.shape[-1] // 2
-    frequency = base ** (-torch.arange(half, dtype=x.dtype) / half)
-    angle = torch.arange(x.shape[0], dtype=x.dtype)[:, None, None] * frequency
+    frequency = base ** (-torch.arange(half, dtype=torch.float64) / half)
+    angle = torch.arange(x.shape[0], dtype=torch.float64)[:, None, None] * frequency
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     a, b = x[..., :half], x[..., half:]
-    return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], dim=-1)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
 
 
 def visible(rows, shape):

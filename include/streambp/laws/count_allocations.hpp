@@ -1,5 +1,6 @@
-// Counts malloc and its relatives (operator new calls them): include it in a source file of the
-// test program. With glibc; a sanitizer has allocators of its own, and nothing is counted then.
+// Counts malloc and its relatives (operator new calls them) and mmap: include it in a source file
+// of the test program. With glibc; a sanitizer has allocators of its own, and nothing is counted
+// then.
 #pragma once
 
 #include "allocations.hpp"
@@ -12,6 +13,10 @@
 #endif
 #endif
 #ifndef STREAMBP_ALLOCATOR_IS_TAKEN
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #if __has_include(<mm_malloc.h>)
@@ -37,6 +42,10 @@ void* __libc_memalign(std::size_t, std::size_t);
   ++streambp::laws::allocations;
   return __libc_realloc(block, size);
 }
+[[gnu::weak]] void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  ++streambp::laws::allocations;
+  return __libc_memalign(alignment, size);
+}
 [[gnu::weak]] void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
   ++streambp::laws::allocations;
   return __libc_memalign(alignment, size);
@@ -45,6 +54,11 @@ void* __libc_memalign(std::size_t, std::size_t);
   ++streambp::laws::allocations;
   *block = __libc_memalign(alignment, size);
   return *block || size == 0 ? 0 : ENOMEM;
+}
+[[gnu::weak]] void* mmap(void* at, std::size_t size, int protection, int flags, int file,
+                         off_t offset) noexcept {
+  ++streambp::laws::allocations;
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, size, protection, flags, file, offset));
 }
 }
 

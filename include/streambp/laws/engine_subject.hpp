@@ -7,6 +7,7 @@
 #include "allocations.hpp"
 #include "guarded.hpp"
 #include "plan_choices.hpp"
+#include "stack.hpp"
 #include "trial_model.hpp"
 
 namespace streambp::laws {
@@ -52,9 +53,11 @@ class engine_stepper : public stepper {
     engine_.reset_flops();
     outcome result;
     const std::int64_t before = allocations;
-    result.value = engine_.add_gradient(b.parameters.span(), b.batch, b.gradient.span());
+    const std::size_t stack = stack_of([&] {
+      result.value = engine_.add_gradient(b.parameters.span(), b.batch, b.gradient.span());
+    });
     const std::int64_t asked = allocations - before;
-    check(asked, data, b);
+    check(asked, stack, data, b);
     collect(result, data, b);
     return result;
   }
@@ -139,7 +142,7 @@ class engine_stepper : public stepper {
   }
 
   // Laws of every single step.
-  void check(std::int64_t asked, const given& data, buffers& b) {
+  void check(std::int64_t asked, std::size_t stack, const given& data, buffers& b) {
     if (of_.into == nullptr) return;
     report& r = *of_.into;
     r.count_step();
@@ -150,6 +153,9 @@ class engine_stepper : public stepper {
     if (asked != 0 && !of_.watched.on)
       r.add(law::memory,
             sentence("memory was asked for ", asked, " times during a step; ", words(p)));
+    if (stack > most_stack && !of_.watched.on)
+      r.add(law::memory, sentence("a step went ", stack, " bytes or more down the stack, where ",
+                                  most_stack, " are allowed; ", words(p)));
     if (!b.intact(data))
       r.add(law::memory, sentence("a step wrote to its inputs or outside its outputs; ", words(p)));
     if (engine_.flops() != p.flops)

@@ -1,8 +1,8 @@
 // Entry-wise functions given as code: y = f(x), and its gradient from a dual number a lane.
 #pragma once
 
-#include "cpu_expression.hpp"
-#include "dual.hpp"
+#include "../autodiff/dual.hpp"
+#include "expression.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {

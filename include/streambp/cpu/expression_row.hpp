@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <span>
 
-#include "cpu_entry_kernels.hpp"
-#include "expression.hpp"
+#include "../autodiff/expression.hpp"
+#include "entry_kernels.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {

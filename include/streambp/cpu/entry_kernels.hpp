@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "../cpu/lanes.hpp"
-#include "graph.hpp"
+#include "../autodiff/graph.hpp"
+#include "lanes.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {

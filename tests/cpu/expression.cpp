@@ -1,10 +1,10 @@
-#include <streambp/autodiff/cpu_expression.hpp>
+#include <streambp/cpu/expression.hpp>
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-#include "../cpu/guarded.hpp"
+#include "guarded.hpp"
 
 using namespace streambp;
 using namespace streambp::cpu;

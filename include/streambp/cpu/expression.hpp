@@ -6,8 +6,8 @@
 #include <span>
 #include <type_traits>
 
-#include "../cpu/rows.hpp"
-#include "cpu_expression_row.hpp"
+#include "expression_row.hpp"
+#include "rows.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {

@@ -1,16 +1,9 @@
 // Whole models against PyTorch in fp64: see tests/reference/README.md.
-#include <streambp/engine/cpu_engine.hpp>
-
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <streambp/streambp.hpp>
 
-#ifndef STREAMBP_REFERENCE_DIR
-#define STREAMBP_REFERENCE_DIR "tests/reference"
-#endif
+#include "../reference/read.hpp"
 
 using namespace streambp;
 
@@ -18,11 +11,8 @@ namespace {
 
 struct reference {
   nlohmann::json all;
-  explicit reference(const std::string& name) {
-    std::ifstream file(std::string(STREAMBP_REFERENCE_DIR) + "/" + name + ".json");
-    REQUIRE_MESSAGE(file, "no file ", name, ".json in " STREAMBP_REFERENCE_DIR);
-    all = nlohmann::json::parse(file);
-  }
+  explicit reference(const std::string& name) : all(read_reference(name)) {}
+
   template <class T>
   std::vector<T> list(const char* key) const {
     return all["configuration"][key].get<std::vector<T>>();
@@ -30,27 +20,15 @@ struct reference {
   std::vector<double> output(const char* key) const {
     return all["outputs"][key].get<std::vector<double>>();
   }
+  std::vector<double> parameters() const {
+    std::vector<double> values;
+    for (const auto& p : all["parameters"]) append_values(p, values);
+    return values;
+  }
 };
 
-void fill(std::span<double> to, const nlohmann::json& from) {
-  const auto seed = from["seed"].get<std::int64_t>();
-  const double scale = from["scale"], offset = from["offset"];
-  for (std::int64_t i = 0; i < std::int64_t(to.size()); ++i)
-    to[std::size_t(i)] =
-        offset +
-        scale * std::sin(double((31 * i * i + (7919 + 613 * seed) * i + 104729 * seed) % 10007));
-}
-
-// Within 1e-9 of the largest entry.
 bool close(std::span<const double> got, const std::vector<double>& expected) {
-  double largest = 0, error = 0;
-  for (const double e : expected) largest = std::max(largest, std::abs(e));
-  if (got.size() != expected.size()) return false;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double off = std::abs(got[i] - expected[i]);
-    error = off <= error ? error : off;  // NaN counts
-  }
-  return error <= 1e-9 * largest;
+  return error_of({got.begin(), got.end()}, expected) <= 1e-9;
 }
 
 template <class Model, class Loss>
@@ -63,23 +41,15 @@ void agrees(const char* name, const Model& model, const Loss& loss) {
   data.tokens = tokens;
   data.labels = labels;
   std::vector<double> weights;
-  if (!r.all["inputs"].empty()) {
-    weights.resize(tokens.size());
-    fill(weights, r.all["inputs"][0]);
-    data.weights = weights;
-  }
+  if (!r.all["inputs"].empty()) append_values(r.all["inputs"][0], weights);
+  data.weights = weights;
+  const std::vector<double> parameters = r.parameters();
   for (const plan_options& o :
        {plan_options{.grains = {8, 8}},
         plan_options{.threads = 2, .chunk = 16, .stage = 1, .grains = {8, 8}}}) {
     engine e(plan<double>(model, loss, samples, o), model, loss);
     const auto& table = e.parameters();
-    std::vector<double> parameters(std::size_t(table.parameters));
     REQUIRE(table.entries.size() == r.all["parameters"].size());
-    for (std::size_t i = 0; i < table.entries.size(); ++i)
-      fill(std::span(parameters)
-               .subspan(std::size_t(table.entries[i].offset), std::size_t(table.entries[i].size())),
-           r.all["parameters"][i]);
-
     const auto [value, gradient] = e.value_and_gradient(parameters, data);
     CHECK(close({&value, 1}, r.output("loss")));
     std::vector<double> logs(tokens.size());
@@ -95,14 +65,33 @@ void agrees(const char* name, const Model& model, const Loss& loss) {
   }
 }
 
-const auto trunk =
-    embedding(19, 16) |
-    repeat(2,
-           residual(rms_norm(16) |
-                    causal_attention({.features = 16, .heads = 4, .kv_heads = 2, .rotary = 1e4})) |
-               residual(rms_norm(16) | swiglu(16, 24))) |
-    rms_norm(16);
+auto trunk_of(position vocabulary, position width, position inner) {
+  const auto block =
+      residual(rms_norm(width) |
+               causal_attention({.features = width, .heads = 4, .kv_heads = 2, .rotary = 1e4})) |
+      residual(rms_norm(width) | swiglu(width, inner));
+  return embedding(vocabulary, width) | repeat(2, block) | rms_norm(width);
+}
+const auto trunk = trunk_of(19, 16, 24);
 const auto llama = trunk | linear(16, 19);
+
+// |a - b| / |b|, Euclidean.
+double distance(const auto& a, const auto& b) {
+  double off = 0, all = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    off += (double(a[i]) - double(b[i])) * (double(a[i]) - double(b[i]));
+    all += double(b[i]) * double(b[i]);
+  }
+  return std::sqrt(off / all);
+}
+
+template <class S>
+auto step_of(const auto& model, const plan_options& o, const packed& samples,
+             std::span<const std::int32_t> ids, const std::vector<float>& parameters) {
+  engine e(plan<S>(model, cross_entropy{}, samples, o), model, cross_entropy{});
+  const std::vector<S> exactly(parameters.begin(), parameters.end());
+  return e.value_and_gradient(exactly, {.tokens = ids, .labels = ids});
+}
 
 }  // namespace
 
@@ -134,12 +123,8 @@ TEST_CASE("reference: last rows of each sample") {
   const auto tokens = r.list<std::int32_t>("ids");
   engine e(plan<double>(llama, cross_entropy{}, samples, {.grains = {8, 8}}), llama,
            cross_entropy{});
-  std::vector<double> parameters(std::size_t(e.parameters().parameters)), z(4 * 19);
-  for (std::size_t i = 0; i < e.parameters().entries.size(); ++i) {
-    const auto& own = e.parameters().entries[i];
-    fill(std::span(parameters).subspan(std::size_t(own.offset), std::size_t(own.size())),
-         r.all["parameters"][i]);
-  }
+  const std::vector<double> parameters = r.parameters();
+  std::vector<double> z(4 * 19);
   batch<double> data;
   data.tokens = tokens;
   e.last_results(parameters, data, {z.data(), 4, 19});
@@ -147,5 +132,36 @@ TEST_CASE("reference: last rows of each sample") {
     const auto last = std::size_t(samples.segment(s).last - 1) * 19;
     CHECK(close(std::span(z).subspan(std::size_t(s) * 19, 19),
                 {logits.begin() + position(last), logits.begin() + position(last) + 19}));
+  }
+}
+
+TEST_CASE(
+    "reference: fp32 is at most twice as far from fp64 as PyTorch's, in any number of chunks") {
+  const reference r("precision");
+  const packed samples(r.list<position>("offsets"));
+  const auto ids = r.list<std::int32_t>("ids");
+  const auto model = trunk_of(61, 64, 96) | linear(64, 61);
+  const std::vector<double> drawn = r.parameters();
+  const std::vector<float> parameters(drawn.begin(), drawn.end());
+  const auto [value, exact] = step_of<double>(model, {}, samples, ids, parameters);
+  const parameter_table table =
+      engine(plan(model, cross_entropy{}, samples), model, cross_entropy{}).parameters();
+  // 64 sums of 16 tokens to a gradient; chunks of 16; then as anyone would plan it.
+  for (const plan_options& o :
+       {plan_options{.grains = {16, 16}}, plan_options{.chunk = 16, .stage = 1, .grains = {16, 16}},
+        plan_options{}}) {
+    const auto [approximate, single] = step_of<float>(model, o, samples, ids, parameters);
+    CHECK(std::abs(approximate - value) <= 2 * value * r.all["errors"]["loss"].get<double>());
+    for (std::size_t i = 0; i < table.entries.size(); ++i) {
+      const auto& own = table.entries[i];
+      const std::string theirs = r.all["parameters"][i]["name"];
+      const auto part = [&](const auto& of) {
+        return std::span(of).subspan(std::size_t(own.gradient), std::size_t(own.size()));
+      };
+      const double error = distance(part(single), part(exact));
+      CAPTURE(theirs);
+      CAPTURE(o.grains.grain);
+      CHECK(error <= 2 * r.all["errors"][theirs].get<double>());
+    }
   }
 }

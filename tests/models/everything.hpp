@@ -3,8 +3,8 @@
 
 #include <streambp/streambp.hpp>
 
-#include "models.hpp"
-#include "packing.hpp"
+#include "../engine/models.hpp"
+#include "../engine/packing.hpp"
 
 namespace streambp::everything {
 
