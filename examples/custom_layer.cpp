@@ -16,18 +16,9 @@ struct squared_relu {
 // [rows]
 // y = (silu(a) ∘ b ∘ (1 + softmax(x routeᵀ))) downᵀ, where (a, b) = x upᵀ
 struct routed_mlp {
-  struct route_tag {
-    static constexpr const char* name = "route";
-  };
-  struct up_tag {
-    static constexpr const char* name = "up";
-  };
-  struct down_tag {
-    static constexpr const char* name = "down";
-  };
-  static constexpr route_tag route{};
-  static constexpr up_tag up{};
-  static constexpr down_tag down{};
+  static constexpr tag<"route"> route{};
+  static constexpr tag<"up"> up{};
+  static constexpr tag<"down"> down{};
   static constexpr const char* name = "routed_mlp";
 
   position width, inner;
@@ -49,18 +40,9 @@ struct routed_mlp {
 // [memory]
 // Attention whose keys are normalised: remember writes what later rows read.
 struct normed_attention {
-  struct q_tag {
-    static constexpr const char* name = "q";
-  };
-  struct k_tag {
-    static constexpr const char* name = "k";
-  };
-  struct keys_tag {
-    static constexpr const char* name = "keys";
-  };
-  static constexpr q_tag q{};
-  static constexpr k_tag k{};
-  static constexpr keys_tag keys{};
+  static constexpr tag<"q"> q{};
+  static constexpr tag<"k"> k{};
+  static constexpr tag<"keys"> keys{};
   static constexpr auto sees = past;
 
   auto slots(position in) const {

@@ -41,8 +41,9 @@ int main() {
     target_offsets.push_back(position(target.size()));
   }
 
-  const auto p = plan_encoder_decoder(encoder, decoder, cross_entropy{}, packed(source_offsets),
-                                      packed(target_offsets), width, {.budget = 16_MiB, .threads = 2});
+  const auto p =
+      plan_encoder_decoder(encoder, decoder, cross_entropy{}, packed(source_offsets),
+                           packed(target_offsets), width, {.budget = 16_MiB, .threads = 2});
   encoder_decoder step(p, encoder, decoder, cross_entropy{});
   std::cout << "peak " << bytes_in_words(p.peak()) << " of 16 MiB\n";
 

@@ -1,4 +1,5 @@
-// A layer of another library, joined without touching it: its trait is specialized through an adapter.
+// A layer of another library, joined without touching it: its trait is specialized through an
+// adapter.
 #include <streambp/streambp.hpp>
 
 #include <cmath>
@@ -16,10 +17,7 @@ struct soft_scale {
 // [adapter]
 // The adapter is an ordinary layer that holds a reference: y = s ∘ x / (1 + |x|).
 struct soft_scale_adapter {
-  struct scale_tag {
-    static constexpr const char* name = "scale";
-  };
-  static constexpr scale_tag scale{};
+  static constexpr tag<"scale"> scale{};
   static constexpr const char* name = "soft_scale";
   static constexpr streambp::reach sees = streambp::row;
   using other = elsewhere::soft_scale;
@@ -33,7 +31,8 @@ struct soft_scale_adapter {
     for (streambp::position i = 0; i < x.rows; ++i)
       for (streambp::position j = 0; j < x.cols; ++j) y(i, j) = other::f(at[scale](0, j), x(i, j));
   }
-  // Rows last first: a parameter's gradient is a sum over rows, and its order must not depend on chunks.
+  // Rows last first: a parameter's gradient is a sum over rows, and its order must not depend on
+  // chunks.
   void backward(auto& at, auto x, auto, auto dy, auto dx) const {
     for (streambp::position i = x.rows; i-- > 0;)
       for (streambp::position j = 0; j < x.cols; ++j) {

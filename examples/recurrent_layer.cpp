@@ -13,26 +13,11 @@ using namespace streambp;
 //   h[t] = tanh(norm(h[t-1] uᵀ + m[t-1] + x[t] wᵀ)),  f[t] = σ(h[t] ∘ a + b)
 //   m[t] = f[t] ∘ m[t-1] + (1 - f[t]) ∘ h[t],         y[t] = h[t] + m[t]
 struct two_speed {
-  struct w_tag {
-    static constexpr const char* name = "w";
-  };
-  struct u_tag {
-    static constexpr const char* name = "u";
-  };
-  struct a_tag {
-    static constexpr const char* name = "a";
-  };
-  struct b_tag {
-    static constexpr const char* name = "b";
-  };
-  struct state_tag {
-    static constexpr const char* name = "state";
-  };
-  static constexpr w_tag w{};
-  static constexpr u_tag u{};
-  static constexpr a_tag a{};
-  static constexpr b_tag b{};
-  static constexpr state_tag state{};
+  static constexpr tag<"w"> w{};
+  static constexpr tag<"u"> u{};
+  static constexpr tag<"a"> a{};
+  static constexpr tag<"b"> b{};
+  static constexpr tag<"state"> state{};
   static constexpr const char* name = "two_speed";
   static constexpr auto sees = past;
 

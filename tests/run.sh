@@ -13,10 +13,10 @@ cpu_has_avx512() {
   done
 }
 
-# A compiler takes up to 1.5 GiB.
+# A compiler takes up to 2 GiB.
 jobs=$(nproc)
 gibibytes=$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo 2> /dev/null || true)
-if [[ -n $gibibytes ]] && ((jobs * 3 > gibibytes * 2)); then jobs=$((gibibytes * 2 / 3)); fi
+if [[ -n $gibibytes ]] && ((jobs * 2 > gibibytes)); then jobs=$((gibibytes / 2)); fi
 if ((jobs < 1)); then jobs=1; fi
 
 results=()

@@ -47,5 +47,6 @@
 #include "optim/adamw.hpp"
 #include "optim/clip.hpp"
 #include "optim/learning_rate.hpp"
-#include "planner/planner.hpp"
+#include "planner/fastest_plan.hpp"
+#include "planner/plan_encoder_decoder.hpp"
 #include "planner/print.hpp"

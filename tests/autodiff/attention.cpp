@@ -41,14 +41,8 @@ struct derived_attention {
 
 // Queries that are columns of a wider product, keys that are read through two layers.
 struct sliced_attention {
-  struct w_tag {
-    static constexpr const char* name = "w";
-  };
-  struct k_tag {
-    static constexpr const char* name = "k";
-  };
-  static constexpr w_tag w{};
-  static constexpr k_tag k{};
+  static constexpr tag<"w"> w{};
+  static constexpr tag<"k"> k{};
   static constexpr auto sees = past;
   auto slots(position in) const {
     return std::tuple{parameter(w, 2 * in, in, zeros), memory(k, in)};
@@ -61,10 +55,7 @@ struct sliced_attention {
 };
 
 struct shared_gain : derived_attention<past> {
-  struct gain_tag {
-    static constexpr const char* name = "gain";
-  };
-  static constexpr gain_tag gain{};
+  static constexpr tag<"gain"> gain{};
   auto slots() const {
     return std::tuple_cat(derived_attention<past>::slots(),
                           std::tuple{parameter(gain, 1, features_, ones)});
@@ -122,10 +113,11 @@ TEST_CASE("every memory is written once") {
       layer_traits<no_values>::slots(no_values{small<past>(16)}, 16),
       "layer: remember writes 1 of 2 memories; give each its rows by at.write(tag, rows)",
       shape_error);
-  CHECK_THROWS_WITH_AS(layer_traits<two_keys>::slots(two_keys{small<past>(16)}, 16),
-                       "autodiff: slot 4 of the layer is written twice; give each memory and each "
-                       "carry a slot of its own",
-                       shape_error);
+  CHECK_THROWS_WITH_AS(
+      layer_traits<two_keys>::slots(two_keys{small<past>(16)}, 16),
+      "layer: autodiff: slot 4 of the layer is written twice; give each memory and each "
+      "carry a slot of its own",
+      shape_error);
 }
 
 }  // namespace

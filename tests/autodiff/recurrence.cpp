@@ -34,26 +34,11 @@ struct derived_gated {
 };
 
 struct named {
-  struct w_tag {
-    static constexpr const char* name = "w";
-  };
-  struct u_tag {
-    static constexpr const char* name = "u";
-  };
-  struct b_tag {
-    static constexpr const char* name = "b";
-  };
-  struct h_tag {
-    static constexpr const char* name = "h";
-  };
-  struct g_tag {
-    static constexpr const char* name = "g";
-  };
-  static constexpr w_tag w{};
-  static constexpr u_tag u{};
-  static constexpr b_tag b{};
-  static constexpr h_tag h{};
-  static constexpr g_tag g{};
+  static constexpr tag<"w"> w{};
+  static constexpr tag<"u"> u{};
+  static constexpr tag<"b"> b{};
+  static constexpr tag<"h"> h{};
+  static constexpr tag<"g"> g{};
 };
 
 // Elman 1990: h[t] = tanh(h[t-1] uᵀ + x wᵀ + b). LSTM (Hochreiter and Schmidhuber 1997) with a
@@ -123,10 +108,11 @@ struct carried_twice : derived_gated {
 };
 
 TEST_CASE("a state is carried by one recurrence") {
-  CHECK_THROWS_WITH_AS(layer_traits<carried_twice>::slots(carried_twice{{6, 6}}, 6),
-                       "autodiff: slot 5 of the layer is written twice; give each memory and each "
-                       "carry a slot of its own",
-                       shape_error);
+  CHECK_THROWS_WITH_AS(
+      layer_traits<carried_twice>::slots(carried_twice{{6, 6}}, 6),
+      "layer: autodiff: slot 5 of the layer is written twice; give each memory and each "
+      "carry a slot of its own",
+      shape_error);
 }
 
 TEST_CASE("a gated recurrence gives what is written by hand") {

@@ -59,19 +59,13 @@ struct derived_norm {
 
 // y = softmax(x wᵀ) ∘ x
 struct softmax_gate {
-  struct weight_tag {
-    static constexpr const char* name = "weight";
-  };
-  static constexpr weight_tag weight{};
+  static constexpr tag<"weight"> weight{};
   auto slots(position in) const { return std::tuple{parameter(weight, in, in, zeros)}; }
   auto forward(auto& at, auto x) const { return softmax(matmul(x, at[weight])) * x; }
 };
 // The same by hand: p = softmax(x wᵀ), dz = p ∘ (dp - Σ dp ∘ p), dp = dy ∘ x, dx = dy ∘ p + dz w.
 struct softmax_gate_by_hand : softmax_gate {
-  struct p_tag {
-    static constexpr const char* name = "p";
-  };
-  static constexpr p_tag p{};
+  static constexpr tag<"p"> p{};
   auto slots(position in) const {
     return std::tuple{parameter(weight, in, in, zeros), saved(p, in)};
   }
@@ -147,7 +141,7 @@ TEST_CASE("no gradient goes to what is detached") {
 TEST_CASE("a forward says how wide its rows are, and a layer may not say otherwise") {
   CHECK(layer_traits<derived_linear>::features(derived_linear{6, 5}, 6) == 5);
   CHECK_THROWS_WITH_AS(layer_traits<derived_linear>::features(derived_linear{6, 5}, 7),
-                       "matmul: x has 7 features, w has 5 rows of 6", shape_error);
+                       "layer: matmul: x has 7 features, w has 5 rows of 6", shape_error);
   CHECK_THROWS_WITH_AS(layer_traits<boastful>::features(boastful{}, 7),
                        "layer: features says 9, its forward gives 7", shape_error);
 }

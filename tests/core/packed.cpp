@@ -81,6 +81,20 @@ TEST_CASE("pieces: a chunk over three segments, with a prefix") {
   CHECK(pieces[2].seen.back() == row_range{8, 14});
 }
 
+TEST_CASE("pieces: a row sees the past up to itself") {
+  const packed samples({0, 4, 9, 12}, {-1, 0, -1});
+  const auto pieces = list_of({samples, {6, 11}, 2});
+  REQUIRE(pieces.size() == 2);
+  const auto goes_on = pieces[0].past(1);  // position 3 of the second segment, behind its parent
+  CHECK(goes_on[0] == row_range{0, 2});
+  CHECK(goes_on[1] == row_range{2, 6});
+  CHECK(goes_on[2] == row_range{6, 10});
+  const auto begins = pieces[1].past(3);
+  CHECK(begins[1].rows() == 0);
+  CHECK(begins[2] == row_range{11, 12});
+  CHECK(pieces[1].past(4)[2] == row_range{11, 13});
+}
+
 TEST_CASE("pieces: of no rows there are none") {
   CHECK(list_of({packed({0, 4}), {2, 2}}).empty());
   CHECK(list_of({packed({0, 0}), {0, 0}}).empty());

@@ -1,4 +1,3 @@
-#include <streambp/cpu/elementwise.hpp>
 #include <streambp/cpu/gru.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,3 @@
-#include <streambp/cpu/elementwise.hpp>
 #include <streambp/cpu/lstm.hpp>
 
 #include <doctest/doctest.h>

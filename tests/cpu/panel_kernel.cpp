@@ -41,21 +41,23 @@ struct panels {
         w(store.data() + (64 - reinterpret_cast<std::size_t>(store.data()) % 64) % 64 / sizeof(S)),
         y(rows, cols + 5, 3, 1., 0., skew) {
     for (position k = 0; k < depth; ++k) {
-      for (position i = 0; i < rows; ++i)
-        x[std::size_t((i / 4 * depth + k) * 4 + i % 4)] = x_at(i, k);
-      for (position j = 0; j < cols; ++j)
-        w[(j / panel::cols * depth + k) * panel::cols + j % panel::cols] = w_at(k, j);
+      for (position i = 0; i < rows; ++i) x[x_at(i, k)] = S(wave(i, k, 1));
+      for (position j = 0; j < cols; ++j) w[w_at(k, j)] = S(wave(k, j, 2));
     }
   }
   panels(const panels&) = delete;
 
-  static S x_at(position i, position k) { return S(wave(i, k, 1)); }
-  static S w_at(position k, position j) { return S(wave(k, j, 2)); }
+  std::size_t x_at(position i, position k) const {
+    return std::size_t((i / 4 * depth + k) * 4 + i % 4);
+  }
+  std::size_t w_at(position k, position j) const {
+    return std::size_t((j / panel::cols * depth + k) * panel::cols + j % panel::cols);
+  }
 
   // One chain over the depth.
   S sum(position i, position j) const {
     S total = 0;
-    for (position k = 0; k < depth; ++k) total = multiply_add(x_at(i, k), w_at(k, j), total);
+    for (position k = 0; k < depth; ++k) total = multiply_add(x[x_at(i, k)], w[w_at(k, j)], total);
     return total;
   }
 };

@@ -6,7 +6,7 @@
 
 using namespace streambp;
 
-struct tag {
+struct own_tag {
   static constexpr const char* name = "tag";
 };
 
@@ -16,25 +16,25 @@ struct pointwise {
   void backward(auto& at, auto x, auto y, auto dy, auto dx) const;
 };
 struct recurrence : pointwise {
-  auto slots() const { return std::tuple{carry(tag{}, 1, 8)}; }
+  auto slots() const { return std::tuple{carry(own_tag{}, 1, 8)}; }
 };
 struct reader : pointwise {
   static constexpr auto sees = past;
-  auto slots(position in) const { return std::tuple{memory(tag{}, in)}; }
+  auto slots(position in) const { return std::tuple{memory(own_tag{}, in)}; }
   void remember(auto& at, auto x) const;
   void release(auto& at, auto x, auto dx) const;
 };
 struct normaliser : reader {
   static constexpr auto sees = reach::all;
-  auto slots() const { return std::tuple{total(tag{}, 8)}; }
+  auto slots() const { return std::tuple{total(own_tag{}, 8)}; }
 };
 struct crossing : pointwise {
-  auto slots() const { return std::tuple{context(tag{}, 8)}; }
+  auto slots() const { return std::tuple{context(own_tag{}, 8)}; }
   void remember_context(auto& at, auto c) const;
   void release_context(auto& at, auto c, auto dc) const;
 };
 struct balanced : pointwise {
-  auto slots() const { return std::tuple{tally(tag{}, 8)}; }
+  auto slots() const { return std::tuple{tally(own_tag{}, 8)}; }
   double side_loss(auto& at) const;
 };
 

@@ -3,8 +3,12 @@
 
 using namespace streambp;
 
-struct k_tag { static constexpr const char* name = "k"; };
-struct g_tag { static constexpr const char* name = "g"; };
+struct k_tag {
+  static constexpr const char* name = "k";
+};
+struct g_tag {
+  static constexpr const char* name = "g";
+};
 constexpr k_tag k{};
 constexpr g_tag g{};
 

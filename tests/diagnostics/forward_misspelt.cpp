@@ -1,4 +1,4 @@
-// expect: the layer has no forward(at, x, y): write void forward(auto& at, auto x, auto y) const
+// expect: the layer has no forward: write auto forward(auto& at, auto x) const
 #include <streambp/traits/explain.hpp>
 
 using namespace streambp;

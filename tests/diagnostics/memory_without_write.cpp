@@ -3,7 +3,9 @@
 
 using namespace streambp;
 
-struct k_tag { static constexpr const char* name = "k"; };
+struct k_tag {
+  static constexpr const char* name = "k";
+};
 constexpr k_tag k{};
 
 struct layer {

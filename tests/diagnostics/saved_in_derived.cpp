@@ -3,7 +3,9 @@
 
 using namespace streambp;
 
-struct h_tag { static constexpr const char* name = "h"; };
+struct h_tag {
+  static constexpr const char* name = "h";
+};
 constexpr h_tag h{};
 
 struct layer {

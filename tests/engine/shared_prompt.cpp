@@ -1,5 +1,5 @@
-// Completions that name a prompt as their parent: the gradients of the full samples, the work of one
-// prompt.
+// Completions that name a prompt as their parent: the gradients of the full samples, the work of
+// one prompt.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -92,7 +92,8 @@ void compare(const Model& model) {
       worst = std::max(worst, std::abs(got.gradient[i] - want.gradient[i]));
     }
     CHECK(worst < 1e-12 * largest);
-    // Each completion's tokens have the log-probabilities that they have behind a prompt of their own.
+    // Each completion's tokens have the log-probabilities that they have behind a prompt of their
+    // own.
     for (std::size_t c = 0; c < completions.size(); ++c)
       for (position i = 0; i < completions[c]; ++i)
         CHECK(got.log_probabilities[std::size_t(one.offsets[c + 1] + i)] ==
@@ -101,10 +102,10 @@ void compare(const Model& model) {
   }
 }
 
-const auto attend = residual(rms_norm(16) | causal_attention({.features = 16, .heads = 4,
-                                                              .kv_heads = 2, .rotary = 1e4}));
-const auto windowed = residual(rms_norm(16) | causal_attention({.features = 16, .heads = 2,
-                                                                .window = 5}));
+const auto attend = residual(
+    rms_norm(16) | causal_attention({.features = 16, .heads = 4, .kv_heads = 2, .rotary = 1e4}));
+const auto windowed =
+    residual(rms_norm(16) | causal_attention({.features = 16, .heads = 2, .window = 5}));
 const auto recur = residual(rms_norm(16) | gated_recurrence(16, 12));
 const auto mlp = residual(rms_norm(16) | swiglu(16, 24));
 
@@ -118,17 +119,19 @@ TEST_CASE("completions of one prompt have the gradients of the full samples") {
 
 TEST_CASE("a shared prompt is computed once") {
   // A model that does the same for every row: FLOPs count rows.
-  const auto model = embedding(vocabulary, 16) | repeat(2, mlp) | rms_norm(16) | linear(16, vocabulary);
+  const auto model =
+      embedding(vocabulary, 16) | repeat(2, mlp) | rms_norm(16) | linear(16, vocabulary);
   const text one = shared(), many = full();
   const auto once = gradient_of(model, one, 1000), often = gradient_of(model, many, 1000);
   CHECK(once.flops * position(many.tokens.size()) == often.flops * position(one.tokens.size()));
 }
 
 TEST_CASE("a parent stands before its children, holds a row and has no parent") {
-  CHECK_THROWS_WITH_AS(packed({0, 4, 8}, {1, -1}),
-                       "packed: segment 0 names parent 1; a parent is packed before its children, or "
-                       "-1 for none",
-                       shape_error);
+  CHECK_THROWS_WITH_AS(
+      packed({0, 4, 8}, {1, -1}),
+      "packed: segment 0 names parent 1; a parent is packed before its children, or "
+      "-1 for none",
+      shape_error);
   CHECK_THROWS_WITH_AS(packed({0, 4, 8, 9}, {-1, 0, 1}),
                        "packed: segment 2 names parent 1, which has a parent itself", shape_error);
   CHECK_THROWS_WITH_AS(packed({0, 0, 8}, {-1, 0}),

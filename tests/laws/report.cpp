@@ -21,7 +21,8 @@ TEST_CASE("a report without findings is true and says how much was tried") {
   CHECK(text_of(r) == "all laws hold (40 plans, 1 steps, differences within 0.5)");
   r.counted_allocations = false;
   CHECK(text_of(r) ==
-        "all laws hold (40 plans, 1 steps, differences within 0.5; allocations were not counted)");
+        "all laws hold (40 plans, 1 steps, differences within 0.5; allocations were not counted: "
+        "include laws/count_allocations.hpp)");
 }
 
 TEST_CASE("a report keeps the first finding of each law in each precision") {

@@ -24,10 +24,7 @@ struct reads_input {
 
 // y = x wᵀ, computed twice after the first chunk though the planner sees it once.
 struct counts_wrong {
-  struct w_tag {
-    static constexpr const char* name = "w";
-  };
-  static constexpr w_tag w{};
+  static constexpr tag<"w"> w{};
   static constexpr const char* name = "counts_wrong";
   static constexpr bool counts_flops = true, backward_reads_output = false;
 

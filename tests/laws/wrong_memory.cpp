@@ -15,6 +15,7 @@ TEST_CASE("a memory, right and wrong") {
   CHECK(broken_by(memory_fault::assigns_dv) == "batch-independence, central differences");
   CHECK(broken_by(memory_fault::releases_twice) == "central differences");
   CHECK(broken_by(memory_fault::forgets_prefix) == "central differences");
+  CHECK(broken_by(memory_fault::ignores_parent) == "batch-independence");
   // Where a chunk ends there is no next row.
   CHECK(broken_by(memory_fault::reads_next) == "plan-independence, the declaration is true");
   // Its backward adds to the gradient of what it read.

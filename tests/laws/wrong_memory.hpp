@@ -14,15 +14,13 @@ enum class memory_fault : unsigned char {
   reads_next,          // the row after its own, if the chunk has it
   reads_to_the_end,    // of its segment, whatever was written there
   forgets_prefix,      // no gradient for rows ahead of the sample's own
+  ignores_parent,      // reads its prefix and its own segment only
   releases_twice,      // adds the memory's gradient to dx twice
   remembers_neighbour  // writes the row before its own, too
 };
 
 struct wrong_memory {
-  struct v_tag {
-    static constexpr const char* name = "v";
-  };
-  static constexpr v_tag v{};
+  static constexpr tag<"v"> v{};
   static constexpr const char* name = "memory";
   static constexpr reach sees = past;
 
@@ -47,7 +45,9 @@ struct wrong_memory {
     if (fault == memory_fault::reads_next && i + 1 < p.last()) ++end;
     if (fault == memory_fault::reads_to_the_end) end = p.seen.back().last;
     position place = 0;
-    for (const row_range& r : p.seen)
+    auto seen = p.seen;
+    if (fault == memory_fault::ignores_parent) seen[1] = {};
+    for (const row_range& r : seen)
       for (position m = r.first; m < std::min(r.last, end); ++m) f(m, 1.0 / double(1 + place++));
   }
 

@@ -28,14 +28,8 @@ enum class row_fault : unsigned char {
 };
 
 struct wrong_rows {
-  struct gain_tag {
-    static constexpr const char* name = "gain";
-  };
-  struct square_tag {
-    static constexpr const char* name = "square";
-  };
-  static constexpr gain_tag gain{};
-  static constexpr square_tag square{};
+  static constexpr tag<"gain"> gain{};
+  static constexpr tag<"square"> square{};
   static constexpr const char* name = "rows";
 
   position width = 0;

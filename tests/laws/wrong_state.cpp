@@ -13,6 +13,9 @@ TEST_CASE("a carry, right and wrong") {
   CHECK(broken_by(state_fault::none) == "");
   CHECK(broken_by(state_fault::forgets_part) == "central differences");
   CHECK(broken_by(state_fault::forgets_initial) == "central differences");
+  CHECK(broken_by(state_fault::keeps_nothing) == "batch-independence");
+  CHECK(broken_by(state_fault::assigns_d_before) ==
+        "batch-independence, central differences, gradients are added");
   // In one chunk nothing is forgotten.
   CHECK(broken_by(state_fault::forgets_at_chunks) == "plan-independence, central differences");
   // A chunk edge between two samples hides it there, and the other sample's rows show in the slope.

@@ -14,13 +14,12 @@ enum class state_fault : unsigned char {
   forgets_at_chunks,  // hands no gradient from chunk to chunk
   forgets_initial,    // no gradient for the state that a sample starts from
   crosses_samples,    // starts a sample from the state of the one before
+  keeps_nothing,      // for segments that go on from where this one ends
+  assigns_d_before,   // where samples share the state that they start from
 };
 
 struct wrong_state {
-  struct state_tag {
-    static constexpr const char* name = "state";
-  };
-  static constexpr state_tag state{};
+  static constexpr tag<"state"> state{};
   static constexpr const char* name = "state";
 
   position width = 0;
@@ -38,8 +37,8 @@ struct wrong_state {
         if (fault == state_fault::crosses_samples && p.row > 0) h = last;
         for (position i = p.row; i < p.last(); ++i) y(i, j) = h = h / 2 + x(i, j);
         last = h;
-        for (auto* after : {states.kept(p), states.handed_on(p)})
-          if (after) after[j] = h;
+        if (auto* kept = states.kept(p); kept && fault != state_fault::keeps_nothing) kept[j] = h;
+        if (auto* after = states.handed_on(p)) after[j] = h;
       }
     }
   }
@@ -57,7 +56,7 @@ struct wrong_state {
         }
         auto* before = states.d_before(p);
         if (!before || (fault == state_fault::forgets_initial && p.start == 0)) return;
-        before[j] = states.d_before_assigns(p) ? dh : before[j] + dh;
+        before[j] = fault == state_fault::assigns_d_before ? dh : before[j] + dh;
       });
   }
 };

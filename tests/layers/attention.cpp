@@ -82,6 +82,14 @@ TEST_CASE("attention names what does not fit") {
         "attention: 13 features do not divide into 4 heads; give head_width");
   CHECK(words({.features = 12, .heads = 4, .rotary = 1e4}) ==
         "attention: rotary positions need an even head width, not 3");
+  CHECK(words({.features = 12, .heads = 2, .kv_heads = -2}) ==
+        "attention: kv_heads is -2, it must be positive");
+  CHECK(words({.features = 12, .head_width = -4}) ==
+        "attention: head_width is -4, it must be positive");
+  CHECK(words({.features = 12, .softcap = -1}) ==
+        "attention: softcap is -1, it must be at least 0");
+  CHECK(words({.features = 12, .scale = std::nan("")}) ==
+        "attention: scale is nan, it must be finite");
   CHECK(words({.features = 12, .window = -1}) ==
         "attention: a window is for causal attention, and not negative");
   CHECK(words({}) == "attention: features is 0, it must be positive");

@@ -28,6 +28,11 @@ TEST_CASE("norms name the sizes that do not fit") {
         "layer_norm: x has 6 features, the layer takes 8");
   CHECK(words_of([] { rms_norm(0); }) == "rms_norm: width is 0, it must be positive");
   CHECK(words_of([] { layer_norm(0); }) == "layer_norm: width is 0, it must be positive");
+  CHECK(words_of([] { rms_norm(8, -1); }) == "rms_norm: epsilon is -1, it must be at least 0");
+  CHECK(words_of([] { layer_norm(8, std::nan("")); }) ==
+        "layer_norm: epsilon is nan, it must be finite");
+  CHECK(words_of([] { rms_norm(position(1) << 40); }) ==
+        "rms_norm: width is 1099511627776, it must be at most 68719476736");
 }
 
 }  // namespace

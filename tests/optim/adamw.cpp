@@ -159,3 +159,28 @@ TEST_CASE("buffers of another model are refused") {
                        "adamw: gradient has 26 entries, the table has 6", shape_error);
   CHECK(optimizer.steps() == 0);
 }
+
+TEST_CASE("rates and options that cannot be are refused, and move nothing") {
+  const parameter_table table = table_of({{2, 3}});
+  const auto words = [&](const adamw_options& o, double rate, double factor, int threads = 1) {
+    std::vector<float> parameters(6, 1.f), gradient(6, 2.f);
+    std::string said;
+    try {
+      adamw<float> optimizer(table, o, threads);
+      optimizer.update(parameters, gradient, rate, factor);
+    } catch (const data_error& e) {
+      said = e.what();
+    }
+    CHECK((said.empty() || parameters == std::vector<float>(6, 1.f)));
+    return said;
+  };
+  CHECK(words({}, 1e-3, 1) == "");
+  CHECK(words({}, -1, 1) == "adamw: rate is -1; it is finite and not negative");
+  CHECK(words({}, std::nan(""), 1) == "adamw: rate is nan; it is finite and not negative");
+  CHECK(words({}, 1, HUGE_VAL) == "adamw: factor is inf; it is finite");
+  CHECK(words({.beta1 = 1}, 1, 1) == "adamw: beta1 is 1; it is finite and in [0, 1)");
+  CHECK(words({.beta2 = -0.5}, 1, 1) == "adamw: beta2 is -0.5; it is finite and in [0, 1)");
+  CHECK(words({.epsilon = -1}, 1, 1) == "adamw: epsilon is -1; it is finite and not negative");
+  CHECK(words({.decay = -1}, 1, 1) == "adamw: decay is -1; it is finite and not negative");
+  CHECK(words({}, 1, 1, 0) == "adamw: threads is 0; it is finite and at least 1");
+}

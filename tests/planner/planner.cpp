@@ -127,26 +127,23 @@ TEST_CASE("peaks fall with chunks: of the trunk, and of the head") {
   }
 }
 
-TEST_CASE("a budget that cannot be met says what would do, and what was asked for") {
-  plan_options o{.budget = 1000, .chunk = 16, .grains = grains};
-  try {
-    plan<double>(four, cross_entropy{}, samples, o);
-    FAIL("accepted");
-  } catch (const budget_error& e) {
-    const std::string words = e.what();
-    CHECK(words.starts_with(
-        "plan: no exact plan of 61 tokens fits 1000 bytes (1000 B); the least is " +
-        std::to_string(e.least) + " bytes"));
-    CHECK(words.ends_with(", with the chunk and stage that were asked for"));
-    o.budget = e.least;
-    CHECK(plan<double>(four, cross_entropy{}, samples, o).peak() == e.least);
-  }
-}
-
 TEST_CASE("options that cannot be are refused in words") {
   CHECK(complaint({.threads = 0, .grains = grains}) == "plan: 0 threads; at least 1");
   CHECK(complaint({.grains = {12, 24}}) == "plan: a tile of 12 rows; it is 8, 16, 32 or 64");
   CHECK(complaint({.grains = {16, 8}}) == "plan: a grain of 8 rows holds no tile of 16");
+  CHECK(complaint({.chunk = -8, .grains = grains}) == "plan: chunk is -8; 0 leaves it out");
+  CHECK(complaint({.stage = -1, .grains = grains}) == "plan: stage is -1; 0 leaves it out");
+  const auto rows = linear(8, 5);
+  CHECK(complaint([&] {
+          planner_of<decltype(rows)>(rows, samples, {.grains = grains});
+        }).starts_with("linear: x has 0 features"));
+  const auto any = gelu() | gelu();
+  CHECK(complaint([&] { planner_of<decltype(any)>(any, samples, {.grains = grains}); }) ==
+        "plan: the model takes rows; options.features says how wide they are");
+  CHECK(complaint([] {
+          planner_of<model_type>(four, packed({0, position(1) << 62}), {.grains = grains});
+        }).starts_with("plan: 4611686018427387904 tokens of up to 19 features"));
+  CHECK(complaint({.prefix = -1, .grains = grains}) == "plan: prefix is -1; 0 leaves it out");
   CHECK(complaint([] {
           planner_of<model_type>(four, packed({0, 0, 0}), {.grains = grains});
         }) == "plan: the packed samples hold no token");

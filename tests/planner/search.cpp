@@ -105,3 +105,57 @@ TEST_CASE("search equals exhaustive search: frozen parts") {
 TEST_CASE("search equals exhaustive search: a coupled loss") {
   equals_exhaustive_search<direct_preference>(language_model(), {.head_chunk = 32});
 }
+
+// Models of many sections are cut at regular distances.
+TEST_CASE("search: regular cuts cost little more than the best cuts there are") {
+  const auto model = blocks(8);
+  using model_type = std::decay_t<decltype(model)>;
+  planner_of<model_type> all(model, samples, {.grains = grains});
+  REQUIRE(position(all.model().count()) <= most_free_sections);
+  const step_plan frame = all.complete({{{0, position(all.model().count())}}, 16, 16, false});
+  flop_counts<cpu::device<double>, model_type> flops(all.model(), frame.shape);
+  const stage_costs<cpu::device<double>, model_type> costs(all.model(), flops, frame, false);
+  const auto best = [&](stage_limits limits, bool regular, bool smallest) {
+    std::optional<partial_plan> least;
+    for (const position every : regular ? strides(all.model()) : std::vector<position>{0}) {
+      limits.every = every;
+      partial_plan found;
+      if (!search_stages(costs, all.model(), false, limits, smallest, found)) continue;
+      if (!least || (smallest ? found.bytes() < least->bytes() : found.flops < least->flops))
+        least = found;
+    }
+    return least;
+  };
+  CHECK(strides(all.model()) == std::vector<position>{1, 2, 3, 4, 6, 8});
+  const std::size_t least = best({}, false, true)->bytes(), most = best({}, false, false)->bytes();
+  CHECK(double(best({}, true, true)->bytes()) <= 1.02 * double(least));
+  for (int share = 1; share <= 16; ++share) {
+    const stage_limits limits{.budget = least + (most - least) * std::size_t(share) / 16};
+    const auto free = best(limits, false, false), regular = best(limits, true, false);
+    REQUIRE(free);
+    REQUIRE(regular);
+    CAPTURE(share);
+    CHECK(regular->flops >= free->flops);
+    CHECK(double(regular->flops) <= 1.05 * double(free->flops));
+  }
+}
+
+TEST_CASE("search: a thinned front keeps its ends") {
+  std::vector<partial_plan> front;
+  for (std::size_t i = 0; i < 1000; ++i)
+    front.push_back(
+        {.persistent = 10 * i + i * i % 7, .region = i % 13, .flops = position(5000 - 5 * i)});
+  const auto few = [&] {
+    auto copy = front;
+    thin(copy, 32);
+    return copy;
+  }();
+  CHECK(few.size() <= 64);
+  const auto by_flops = [](const auto& a, const auto& b) { return a.flops < b.flops; };
+  const auto by_bytes = [](const auto& a, const auto& b) { return a.persistent < b.persistent; };
+  CHECK(std::min_element(few.begin(), few.end(), by_flops)->flops == 5);
+  CHECK(std::min_element(few.begin(), few.end(), by_bytes)->persistent == 0);
+  auto short_one = std::vector(front.begin(), front.begin() + 60);
+  thin(short_one, 32);
+  CHECK(short_one.size() == 60);
+}

@@ -173,4 +173,18 @@ TEST_CASE("instances: layers that do not fit together are refused in words") {
         "residual of its own before the head");
   CHECK(complaint(attend | tied_linear{8, 18}, 8) ==
         "tied_linear: shares a parameter that no layer before it owns");
+  CHECK(complaint(repeat_of<linear>{0, linear(8, 8)} | linear(8, 5), 8) ==
+        "repeat: 0 blocks; a model has at least one");
+  CHECK(
+      complaint(linear(1 << 20, 1 << 20), 1 << 20) ==
+      "linear.weight: a slot of 1048576 x 1048576 entries; at most 68719476736, and none below 0");
+}
+
+TEST_CASE("instances: models that one plan fits have one fingerprint") {
+  const auto own = list_of(embedding(19, 8) | mlp | linear(8, 19)).fingerprint();
+  CHECK(own == list_of(embedding(19, 8) | mlp | linear(8, 19)).fingerprint());
+  CHECK(own != list_of(embedding(19, 8) | mlp | linear(8, 18)).fingerprint());
+  CHECK(own != list_of(embedding(20, 8) | mlp | linear(8, 19)).fingerprint());
+  CHECK(own != list_of(embedding(19, 8) | mlp | mlp | linear(8, 19)).fingerprint());
+  CHECK(own != list_of(frozen(embedding(19, 8)) | mlp | linear(8, 19)).fingerprint());
 }

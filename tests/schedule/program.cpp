@@ -57,9 +57,9 @@ static_assert(p.values == 4 && p.result == 3 && p.operator_count == 2 && p.part 
 static_assert(p.split() == dependency{past, false, true} && p.trains() && p.holds_state());
 static_assert(!p.remembers(0) && p.remembers(1) && !p.remembers(2));
 // The memory needs the norm, not the attention; backward needs what the norm wrote.
-static_assert(starts(p.feeds_state(true), {true, false, false}));
-static_assert(starts(p.feeds_backward(false), {true, false, false}));
-static_assert(starts(p.feeds_backward(true), {true, true, true}));
+static_assert(starts(p.feeds_state(true).runs, {true, false, false}));
+static_assert(starts(p.feeds_backward(false).runs, {true, false, false}));
+static_assert(starts(p.feeds_backward(true).runs, {true, true, true}));
 static_assert(p.lasts(0) && p.lasts(1) && !p.lasts(2) && !p.lasts(3));
 static_assert(starts(p.gradient_storage().alias, {3, 1, 3, 3}));
 static_assert(starts(p.gradient_storage().copies, {false, false, false}));
@@ -69,24 +69,31 @@ static_assert(starts(p.gradient_storage().copies, {false, false, false}));
 namespace recurrent_block {
 constexpr program p = program_of<pipe<rms_norm, gated_recurrence, linear>>();
 static_assert(p.split() == dependency{past, true, false} && p.holds_state());
-static_assert(starts(p.feeds_state(true), {true, true, false}));
+static_assert(starts(p.feeds_state(true).runs, {true, true, false}));
+// ... and its own output is nobody's then.
+static_assert(starts(p.feeds_state(true).output, {true, false, false}));
 static_assert(p.reads_carry(1) && !p.remembers(1));
-static_assert(starts(p.feeds_backward(false), {true, true, false}));
+static_assert(starts(p.feeds_backward(false).runs, {true, true, false}));
+static_assert(starts(p.feeds_backward(false).output, {true, true, false}));
 }  // namespace recurrent_block
 
 // A memory behind a recurrence: both feed state.
-static_assert(starts(program_of<pipe<linear, gated_recurrence, causal, linear>>().feeds_state(true),
-                     {true, true, false, false}));
+static_assert(
+    starts(program_of<pipe<linear, gated_recurrence, causal, linear>>().feeds_state(true).runs,
+           {true, true, false, false}));
+static_assert(
+    starts(program_of<pipe<linear, gated_recurrence, causal, linear>>().feeds_state(true).output,
+           {true, true, false, false}));
 // A recurrence behind attention needs the attention's output.
-static_assert(starts(program_of<pipe<causal, gated_recurrence, linear>>().feeds_state(true),
+static_assert(starts(program_of<pipe<causal, gated_recurrence, linear>>().feeds_state(true).runs,
                      {true, true, false}));
 // ... and, behind its residual, the sum.
 static_assert(starts(
-    program_of<pipe<residual_of<pipe<linear, causal>>, gated_recurrence>>().feeds_state(true),
+    program_of<pipe<residual_of<pipe<linear, causal>>, gated_recurrence>>().feeds_state(true).runs,
     {true, true, true, true}));
 // Rows alone feed no state.
 static_assert(!program_of<pipe<rms_norm, linear>>().holds_state());
-static_assert(starts(program_of<pipe<rms_norm, linear>>().feeds_state(true), {false, false}));
+static_assert(starts(program_of<pipe<rms_norm, linear>>().feeds_state(true).runs, {false, false}));
 
 // x + f(x) with one operator: it would read its output's gradient where it adds its input's.
 namespace single_operator {
@@ -104,7 +111,7 @@ static_assert(same(p, {{0, 0, 1, -1}, {1, 1, 2, -1}, {2, 2, 3, -1}, {-1, 3, 4, 1
 static_assert(starts(p.gradient_storage().alias, {5, 4, 2, 4, 4, 5}));
 static_assert(starts(p.gradient_storage().copies, {false, false, false, false, true}));
 static_assert(starts(p.gradient_storage().adds, {false, false, false, false, false}));
-static_assert(starts(p.feeds_backward(false), {true, true, false, false, false}));
+static_assert(starts(p.feeds_backward(false).runs, {true, true, false, false, false}));
 }  // namespace nested
 
 // x + (x + f(x))
@@ -131,8 +138,8 @@ static_assert(second.runs_forward(1) && !second.remembers(1));
 // The memory belongs to the cut between them.
 static_assert(!first.holds_state() && !second.holds_state());
 static_assert(first.split().forces_cut() && second.split().forces_cut());
-static_assert(starts(first.feeds_backward(true), {true, false}));
-static_assert(starts(second.feeds_backward(false), {true, true, false, false}));
+static_assert(starts(first.feeds_backward(true).runs, {true, false}));
+static_assert(starts(second.feeds_backward(false).runs, {true, true, false, false}));
 }  // namespace halves
 
 // The first layer itself.

@@ -18,8 +18,12 @@ using namespace streambp;
 
 namespace {
 
-struct k_tag { static constexpr const char* name = "k"; };
-struct s_tag { static constexpr const char* name = "s"; };
+struct k_tag {
+  static constexpr const char* name = "k";
+};
+struct s_tag {
+  static constexpr const char* name = "s";
+};
 struct silent_tag {};
 
 struct pointwise {
@@ -96,10 +100,10 @@ struct data_called_features : pointwise {
 // Asks `at` for what it needs instead of taking anything.
 struct picky {
   template <class At>
-    requires requires(At& at, k_tag tag) {
-      { at.rows() } -> std::same_as<position>;
-      { at[tag] } -> std::same_as<view<typename At::scalar>>;
-    }
+  requires requires(At& at, k_tag tag) {
+    { at.rows() } -> std::same_as<position>;
+    { at[tag] } -> std::same_as<view<typename At::scalar>>;
+  }
   void forward(At&, view<typename At::scalar>, view<typename At::scalar>) const;
   void backward(auto& at, auto x, auto y, auto dy, auto dx) const;
 };
@@ -115,15 +119,17 @@ static_assert(fault_of_layer<int>() == layer_fault::not_declared);
 static_assert(fault_of_layer<void (*)()>() == layer_fault::not_declared);
 static_assert(fault_of_layer<std::tuple<int>>() == layer_fault::not_declared);
 static_assert(fault_of_layer<cross_entropy>() == layer_fault::not_declared);
-static_assert(!composable<int> && !composable<k_tag*> && composable<pointwise> && composable<linear>);
+static_assert(!composable<int> && !composable<k_tag*> && composable<pointwise> &&
+              composable<linear>);
 
 // What the library ships.
 template <class... L>
 constexpr bool all_explained() {
   return (explain_layer<L>() && ...);
 }
-static_assert(all_explained<activate, attention<past>, attention<all>, dropout_layer, embedding,
-                            gated_mlp, gated_recurrence, linear, tied_linear, rms_norm, layer_norm>());
+static_assert(
+    all_explained<activate, attention<past>, attention<all>, dropout_layer, embedding, gated_mlp,
+                  gated_recurrence, linear, tied_linear, rms_norm, layer_norm>());
 static_assert(explain_loss<cross_entropy>() && explain_loss<const direct_preference>());
 
 struct own_loss {
@@ -142,13 +148,16 @@ static_assert(fault_of_loss<linear>() == loss_fault::not_declared);
 
 // A layer's whole view of itself: what it may use of `at` in the engine, the probe has.
 template <class At>
-concept sees_itself = requires(const At& at, k_tag kept, s_tag carried, view<typename At::scalar> v) {
+concept sees_itself = requires(const At& at, k_tag kept, s_tag carried,
+                               view<typename At::scalar> v) {
   at.on;
   { at.chunk.rows } -> std::convertible_to<row_range>;
   { at.chunk.tile } -> std::convertible_to<position>;
   { at.chunk.sample_ids } -> std::convertible_to<std::span<const std::uint64_t>>;
   { at.chunk.seed + at.chunk.step + at.instance } -> std::same_as<std::uint64_t>;
-  { at.wants_output && at.keeps_outputs && at.restored && at.tallies } -> std::same_as<bool>;
+  {
+    at.wants_output&& at.keeps_outputs&& at.restored&& at.saves&& at.tallies
+    } -> std::same_as<bool>;
   { at.pieces() } -> std::same_as<piece_list>;
   { at.context_pieces() } -> std::same_as<piece_list>;
   { at.grains() } -> std::same_as<std::span<const position>>;
@@ -160,7 +169,7 @@ concept sees_itself = requires(const At& at, k_tag kept, s_tag carried, view<typ
   { at.own(v) } -> std::same_as<view<typename At::scalar>>;
   { at.own_context(v) } -> std::same_as<view<typename At::scalar>>;
 };
-static_assert(sees_itself<probe>);
+static_assert(sees_itself<site_probe>);
 static_assert(sees_itself<site<probe_device, keeps<h, s>>>);
 
 }  // namespace

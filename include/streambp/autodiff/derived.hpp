@@ -21,24 +21,6 @@ inline void expect_one_writer(const graph& g) {
                                    "each memory and each carry a slot of its own"));
 }
 
-// One node list a call: the same for every chunk.
-template <phase When, class L>
-graph recorded(const L& layer, position in) {
-  graph g;
-  const auto slots = listed_slots(layer, in);
-  const recorder<listed_slots_of<L>, When> at(g, slots);
-  const variable x(g, g.append({.op = operation::input, .cols = in}));
-  if constexpr (When == phase::remember) {
-    layer.remember(at, x);
-  } else {
-    const variable y = layer.forward(at, x);
-    const int a = y.in(g);
-    g.append({.op = operation::output, .a = a, .cols = y.cols()});
-  }
-  expect_one_writer(g);
-  return g;
-}
-
 template <class L>
 struct derived_facts {
   static constexpr bool counts_flops = true, backward_reads_output = false;
@@ -50,6 +32,28 @@ struct derived_facts<L> {
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr const char* name = L::name;
 };
+// One node list a call: the same for every chunk. Throws shape_error when rows do not fit together.
+template <phase When, class L>
+graph recorded(const L& layer, position in) {
+  graph g;
+  const auto slots = listed_slots(layer, in);
+  const recorder<listed_slots_of<L>, When> at(g, slots);
+  const variable x(g, g.append({.op = operation::input, .cols = in}));
+  try {
+    if constexpr (When == phase::remember) {
+      layer.remember(at, x);
+    } else {
+      const variable y = layer.forward(at, x);
+      const int a = y.in(g);
+      g.append({.op = operation::output, .a = a, .cols = y.cols()});
+    }
+    expect_one_writer(g);
+  } catch (const shape_error& e) {
+    throw shape_error(sentence(derived_facts<L>::name, ": ", e.what()));
+  }
+  return g;
+}
+
 template <class L>
 struct derived_reach : derived_facts<L> {};
 template <class L>

@@ -10,6 +10,7 @@
 
 namespace streambp::autodiff {
 
+// Tags of their own: the layer may have slots of the same names.
 struct tape_tag {
   static constexpr const char* name = "tape";
 };

@@ -101,6 +101,9 @@ inline variable attend(variable q, const seen_rows& k, const seen_rows& v, atten
                                " features with ", o.heads, " heads and ", o.kv_heads,
                                " key and value heads"));
   if (o.scale == 0) o.scale = 1 / std::sqrt(double(q.cols() / o.heads));
+  if (o.window < 0 || !(o.softcap >= 0))
+    throw shape_error(sentence("attend: a window of ", o.window, " and a softcap of ", o.softcap,
+                               "; neither is negative"));
   graph& g = *k.of;
   const int a = q.in(g);
   return {g, g.append({.op = operation::attend,

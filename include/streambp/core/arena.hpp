@@ -31,7 +31,10 @@ class arena {
   // What is taken from here on shares addresses with what was taken after used() was `mark`.
   void rewind(std::size_t mark) { used_ = mark; }
   // Continues behind everything taken so far.
-  void advance(std::size_t mark) { used_ = mark; high_ = std::max(high_, mark); }
+  void advance(std::size_t mark) {
+    used_ = mark;
+    high_ = std::max(high_, mark);
+  }
   std::size_t high() const { return high_; }
 
  private:
@@ -52,7 +55,8 @@ class mapped_block {
     start_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start_ == MAP_FAILED) throw std::bad_alloc();
     const auto address = reinterpret_cast<std::size_t>(start_);
-    data_ = static_cast<std::byte*>(start_) + ((address + huge_page - 1) / huge_page * huge_page - address);
+    data_ = static_cast<std::byte*>(start_) +
+            ((address + huge_page - 1) / huge_page * huge_page - address);
     ::madvise(data_, mapped_ - huge_page, MADV_HUGEPAGE);
   }
   mapped_block(mapped_block&& other) noexcept { swap(other); }

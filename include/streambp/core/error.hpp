@@ -26,7 +26,8 @@ struct data_error : error {
 // No exact plan fits the budget; `least` bytes would do.
 struct budget_error : error {
   std::size_t least;
-  budget_error(const std::string& what, std::size_t least_bytes) : error(what), least(least_bytes) {}
+  budget_error(const std::string& what, std::size_t least_bytes)
+      : error(what), least(least_bytes) {}
 };
 
 // A sentence from its parts: sentence("x has ", 512, " features").

@@ -8,8 +8,8 @@
 
 namespace streambp {
 
-// Sizes in rows, constants of a backend's description: with the offsets they fix every grain, and so
-// the bits.
+// Sizes in rows, constants of a backend's description: with the offsets they fix every grain, and
+// so the bits.
 inline constexpr position largest_tile = 64;
 
 struct geometry {
@@ -26,8 +26,9 @@ constexpr position head_grain_of(geometry g, position widest) {
   return std::max(rows / g.tile, position(1)) * g.tile;
 }
 
-// Edges 0 = e0 < e1 < ... = tokens of grains: each a greedy run of whole tiles of at most `grain` rows,
-// tiles counted from each segment's start. Every edge in `fixed` (ascending) is an edge here too.
+// Edges 0 = e0 < e1 < ... = tokens of grains: each a greedy run of whole tiles of at most `grain`
+// rows, tiles counted from each segment's start. Every edge in `fixed` (ascending) is an edge here
+// too.
 inline std::vector<position> grain_edges(const packed& samples, position tile, position grain,
                                          const std::vector<position>& fixed = {}) {
   std::vector<position> edges{0};

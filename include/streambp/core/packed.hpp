@@ -15,7 +15,7 @@ namespace streambp {
 // A chunk's share of one segment.
 struct piece {
   position segment = 0;
-  position row = 0;     // first row, counted from the chunk's start
+  position row = 0;  // first row, counted from the chunk's start
   position rows = 0;
   position start = 0;   // position of the first row in its segment
   position before = 0;  // rows that the segment sees ahead of its own: prefix memory, parent
@@ -24,11 +24,17 @@ struct piece {
   std::array<row_range, 3> seen{};
 
   position last() const { return row + rows; }
+  // What row r of the chunk, one of the piece's, sees up to itself.
+  std::array<row_range, 3> past(position r) const {
+    auto ranges = seen;
+    ranges[2].last = ranges[2].first + start + (r - row) + 1;
+    return ranges;
+  }
 };
 
-// Offsets of packed samples: segment s holds the rows [offset(s), offset(s + 1)). Empty segments are
-// legal. A segment may name a parent packed before it, such as a prompt that several completions
-// share: it then goes on where the parent ends.
+// Offsets of packed samples: segment s holds the rows [offset(s), offset(s + 1)). Empty segments
+// are legal. A segment may name a parent packed before it, such as a prompt that several
+// completions share: it then goes on where the parent ends.
 class packed {
  public:
   packed() = default;
@@ -36,8 +42,9 @@ class packed {
   // Throws shape_error unless offsets start at 0 and never descend.
   explicit packed(std::vector<position> offsets) : offsets_(std::move(offsets)) {
     if (offsets_.size() < 2)
-      throw shape_error(sentence("packed: ", offsets_.size(),
-                                 " offsets describe no segment; give 0 and the end of each sample"));
+      throw shape_error(
+          sentence("packed: ", offsets_.size(),
+                   " offsets describe no segment; give 0 and the end of each sample"));
     if (offsets_.front() != 0)
       throw shape_error(sentence("packed: offsets[0] is ", offsets_.front(), ", it must be 0"));
     for (std::size_t s = 1; s < offsets_.size(); ++s)
@@ -47,11 +54,13 @@ class packed {
                                    "; offsets are running sums of lengths"));
   }
 
-  // parents: by segment, the segment it goes on from, or -1. Throws shape_error unless a parent stands
-  // before its children, holds a row, and has no parent itself.
-  packed(std::vector<position> offsets, std::vector<position> parents) : packed(std::move(offsets)) {
+  // parents: by segment, the segment it goes on from, or -1. Throws shape_error unless a parent
+  // stands before its children, holds a row, and has no parent itself.
+  packed(std::vector<position> offsets, std::vector<position> parents)
+      : packed(std::move(offsets)) {
     if (position(parents.size()) != segments())
-      throw shape_error(sentence("packed: ", parents.size(), " parents for ", segments(), " segments"));
+      throw shape_error(
+          sentence("packed: ", parents.size(), " parents for ", segments(), " segments"));
     slots_.assign(parents.size(), -1);
     for (position s = 0; s < segments(); ++s) {
       const position p = parents[std::size_t(s)];
@@ -60,8 +69,9 @@ class packed {
         throw shape_error(sentence("packed: segment ", s, " names parent ", p,
                                    "; a parent is packed before its children, or -1 for none"));
       if (parents[std::size_t(p)] != -1 || segment(p).rows() == 0)
-        throw shape_error(sentence("packed: segment ", s, " names parent ", p, ", which ",
-                                   segment(p).rows() == 0 ? "holds no row" : "has a parent itself"));
+        throw shape_error(
+            sentence("packed: segment ", s, " names parent ", p, ", which ",
+                     segment(p).rows() == 0 ? "holds no row" : "has a parent itself"));
       if (slots_[std::size_t(p)] < 0) slots_[std::size_t(p)] = parent_count_++;
       ++child_count_;
     }
@@ -77,7 +87,8 @@ class packed {
 
   // -1: none.
   position parent(position s) const { return parents_.empty() ? -1 : parents_[std::size_t(s)]; }
-  // Segments that have a parent, segments that have children, and such a one's number (-1: no child).
+  // Segments that have a parent, segments that have children, and such a one's number (-1: no
+  // child).
   position child_count() const { return child_count_; }
   position parent_count() const { return parent_count_; }
   position parent_number(position s) const { return slots_.empty() ? -1 : slots_[std::size_t(s)]; }
@@ -121,8 +132,9 @@ class piece_list {
       const row_range own = samples.segment(segment_);
       const position end = std::min(own.last, list_->rows_.last), p = list_->prefix_;
       if (list_->other_ != nullptr)
-        return {segment_, row_ - list_->rows_.first, end - row_, row_ - own.first, 0,
-                {row_range{}, row_range{}, list_->other_->segment(segment_)}};
+        return {segment_,   row_ - list_->rows_.first,
+                end - row_, row_ - own.first,
+                0,          {row_range{}, row_range{}, list_->other_->segment(segment_)}};
       const position parent = samples.parent(segment_);
       const row_range above = parent < 0 ? row_range{} : samples.segment(parent);
       return {segment_,

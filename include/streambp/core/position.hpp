@@ -8,6 +8,9 @@ namespace streambp {
 // 64 bits everywhere: tokens times vocabulary passes 2^31 long before memory does.
 using position = std::int64_t;
 
+// Of sizes that a user names: their products with each other must not pass 2^63.
+inline constexpr position largest_size = position(1) << 36;
+
 // The rows [first, last).
 struct row_range {
   position first = 0;

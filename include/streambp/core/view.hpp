@@ -21,9 +21,7 @@ struct view {
   constexpr view(Scalar* data, position rows, position cols, position stride)
       : data(data), rows(rows), cols(cols), stride(stride) {}
 
-  constexpr operator view<const Scalar>() const
-    requires(!std::is_const_v<Scalar>)
-  {
+  constexpr operator view<const Scalar>() const requires(!std::is_const_v<Scalar>) {
     return {data, rows, cols, stride};
   }
 

@@ -9,6 +9,7 @@
 
 #include "../primitives/carry_rows.hpp"
 #include "activation.hpp"
+#include "elementwise.hpp"
 #include "side_by_side.hpp"
 
 namespace streambp::cpu {

@@ -7,7 +7,7 @@
 #include <span>
 #include <type_traits>
 
-#include "../losses/row_terms.hpp"
+#include "../primitives/row_terms.hpp"
 #include "rows.hpp"
 
 namespace streambp::cpu {
@@ -62,8 +62,8 @@ template <class S>
 }
 
 // Turns the rows of raw logits (rows, vocabulary) that have targets into z in place, and gives the
-// statistics of each target. Targets of row i are those from first[i] to first[i + 1]; a row without
-// any is not touched.
+// statistics of each target. Targets of row i are those from first[i] to first[i + 1]; a row
+// without any is not touched.
 template <class S>
 void row_statistics_of(device<S>& on, logit_transform transform, view<S> logits,
                        std::span<const std::int32_t> first, std::span<const std::int32_t> targets,
@@ -75,12 +75,14 @@ void row_statistics_of(device<S>& on, logit_transform transform, view<S> logits,
     transform_row(transform, z, logits.cols);
     const double lse = lse_of_row(z, logits.cols);
     const double mean = want_mean ? double(mean_of_row(z, logits.cols)) : 0.;
-    for (std::int32_t t = first[i]; t < first[i + 1]; ++t) out[t] = {lse, double(z[targets[t]]), mean};
+    for (std::int32_t t = first[i]; t < first[i + 1]; ++t)
+      out[t] = {lse, double(z[targets[t]]), mean};
   });
 }
 
-// With g the slopes of a row's targets, summed: draw_j = (g.lse exp(z_j - lse) + g.mean / vocabulary +
-// Σ [j = target] g.target) scale (1 - (z_j / c)²), in place of z. Rows without targets become 0.
+// With g the slopes of a row's targets, summed: draw_j = (g.lse exp(z_j - lse) + g.mean /
+// vocabulary + Σ [j = target] g.target) scale (1 - (z_j / c)²), in place of z. Rows without targets
+// become 0.
 template <class S>
 void gradient_of_rows(device<S>& on, logit_transform transform, view<S> logits,
                       std::span<const std::int32_t> first, std::span<const std::int32_t> targets,

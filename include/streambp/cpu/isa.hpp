@@ -1,5 +1,5 @@
-// The instruction set that the compile flags chose. Everything under cpu/ lives in a namespace named
-// after it, so that objects compiled with different flags never share a function.
+// The instruction set that the compile flags chose. Everything under cpu/ lives in a namespace
+// named after it, so that objects compiled with different flags never share a function.
 #pragma once
 
 #if defined(__FAST_MATH__)

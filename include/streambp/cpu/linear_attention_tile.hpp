@@ -1,5 +1,6 @@
 // A tile of linear attention as products (Yang et al. 2024, Dao and Gu 2024). With L the sums of
-// ln a from the tile's first row on, D the decay from row s to row t, P[s][t] = scale D[s][t] k_s·q_t:
+// ln a from the tile's first row on, D the decay from row s to row t, P[s][t] = scale D[s][t]
+// k_s·q_t:
 //   O = Pᵀ V + (scale e^L ∘ Q) S,   S' = e^(L_last) S + (e^(L_last - L) ∘ K)ᵀ V
 #pragma once
 

@@ -11,8 +11,8 @@ namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 namespace kernel {
 
-// Keeps a packet in its register: g++ would fold its load into each of the four multiplications, and
-// the loop would wait for twelve loads a step instead of three.
+// Keeps a packet in its register: g++ would fold its load into each of the four multiplications,
+// and the loop would wait for twelve loads a step instead of three.
 template <class Packet>
 [[gnu::always_inline]] inline void keep_in_register(Packet& packet) {
 #if defined(__AVX512F__)
@@ -32,8 +32,8 @@ struct panel {
   static constexpr position cols = packets * width;  // of y
   static constexpr position rows = 4;
 
-  // y (4, cols) (+)= Σ_k x[k] w[k]: x packed (depth, 4), w packed (depth, cols). An entry is one chain
-  // of fused multiply-adds over k from 0, added to y at its end: the same as Eigen's kernel.
+  // y (4, cols) (+)= Σ_k x[k] w[k]: x packed (depth, 4), w packed (depth, cols). An entry is one
+  // chain of fused multiply-adds over k from 0, added to y at its end: the same as Eigen's kernel.
   [[gnu::always_inline]] static void multiply(const S* x, const S* w, position depth, S* y,
                                               position stride, write how) {
     using namespace Eigen::internal;

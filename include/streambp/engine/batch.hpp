@@ -12,19 +12,19 @@ namespace streambp {
 // predicts label t. Weights, if any, belong to the label at the same place.
 template <class Scalar>
 struct batch {
-  std::span<const std::int32_t> tokens{};      // of a model that takes tokens
-  view<const Scalar> rows{};                   // of any other: (tokens, features)
-  view<Scalar> d_rows{};                       // their gradient is added here, if the plan wants it
+  std::span<const std::int32_t> tokens{};  // of a model that takes tokens
+  view<const Scalar> rows{};               // of any other: (tokens, features)
+  view<Scalar> d_rows{};                   // their gradient is added here, if the plan wants it
   std::span<const std::int32_t> labels{};
-  std::span<const Scalar> weights{};           // empty: 1
-  std::span<const std::uint64_t> sample_ids{}; // by segment; empty: its number. Keys randomness
+  std::span<const Scalar> weights{};            // empty: 1
+  std::span<const std::uint64_t> sample_ids{};  // by segment; empty: its number. Keys randomness
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  double normaliser = 0;                       // 0: what this batch counts; else of a larger window
-  view<const Scalar> context{};                // rows of the other stream: (its tokens, features)
-  view<Scalar> d_context{};                    // their gradient is added here
-  std::span<const Scalar> initial{};           // states and prefix memories: see initial_size()
-  std::span<Scalar> d_initial{};               // their gradient is added here
+  double normaliser = 0;              // 0: what this batch counts; else of a larger window
+  view<const Scalar> context{};       // rows of the other stream: (its tokens, features)
+  view<Scalar> d_context{};           // their gradient is added here
+  std::span<const Scalar> initial{};  // states and prefix memories: see initial_size()
+  std::span<Scalar> d_initial{};      // their gradient is added here
 };
 
 }  // namespace streambp

@@ -11,7 +11,8 @@
 namespace streambp {
 
 // By slot: value and gradient rows. saved, keepable and scratch hold one chunk; memory holds the
-// prefix and all tokens; a carry holds one state a row, as many as snapshots keep, and two gradients.
+// prefix and all tokens; a carry holds one state a row, as many as snapshots keep, and two
+// gradients.
 template <class Scalar, class Slots>
 struct operator_cell {
   static constexpr std::size_t slots = std::tuple_size_v<Slots>;
@@ -21,10 +22,11 @@ struct operator_cell {
   }(std::type_identity<Slots>{});
   std::array<view<Scalar>, slots> value{};
   std::array<view<Scalar>, slots> gradient{};
-  std::array<view<Scalar>, slots> kept{};     // keepable rows of all tokens, if the plan keeps them
-  std::array<view<const Scalar>, slots> initial{};  // a carry's state before the first token, if given
+  std::array<view<Scalar>, slots> kept{};  // keepable rows of all tokens, if the plan keeps them
+  std::array<view<const Scalar>, slots>
+      initial{};  // a carry's state before the first token, if given
   std::array<view<Scalar>, slots> d_initial{};
-  std::array<view<Scalar>, slots> ends{};    // a carry's state after each segment with children
+  std::array<view<Scalar>, slots> ends{};  // a carry's state after each segment with children
   std::array<view<Scalar>, slots> d_ends{};
 };
 
@@ -32,8 +34,8 @@ template <class Scalar, class Leaves>
 struct operator_cells;
 template <class Scalar, class... P>
 struct operator_cells<Scalar, std::tuple<P...>> {
-  using type =
-      std::tuple<operator_cell<Scalar, typename layer_traits<typename P::layer_type>::slot_types>...>;
+  using type = std::tuple<
+      operator_cell<Scalar, typename layer_traits<typename P::layer_type>::slot_types>...>;
 };
 
 template <class Scalar, class Section>
@@ -51,8 +53,8 @@ void for_each_slot(const Section& section, const section_instance& instance, F&&
     constexpr step st = Section::steps.steps[i];
     if constexpr (st.op >= 0) {
       const auto& layer = std::get<st.op>(section.leaves).layer;
-      const auto slots = layer_traits<std::decay_t<decltype(layer)>>::slots(
-          layer, instance.widths[st.in]);
+      const auto slots =
+          layer_traits<std::decay_t<decltype(layer)>>::slots(layer, instance.widths[st.in]);
       for_each_index<int(std::tuple_size_v<decltype(slots)>)>(
           [&](auto k) { f(std::integral_constant<int, st.op>{}, k, std::get<k>(slots)); });
     }
@@ -81,8 +83,8 @@ struct layout_shape {
   position context = 0;  // tokens of the other stream
 };
 
-// What lives from a chunk's forward to its backward: saved slots and the values that backward reads.
-// `result`: the section's output stays too, for the section after it.
+// What lives from a chunk's forward to its backward: saved slots and the values that backward
+// reads. `result`: the section's output stays too, for the section after it.
 template <class Scalar, class Section>
 void place_chunk(arena& from, const Section& section, const section_instance& instance,
                  const layout_shape& shape, bool result, bool keeps_outputs,
@@ -98,7 +100,8 @@ void place_chunk(arena& from, const Section& section, const section_instance& in
   });
 }
 
-// What lives within one visit of a chunk: other values, gradients, scratch. Operators share scratch.
+// What lives within one visit of a chunk: other values, gradients, scratch. Operators share
+// scratch.
 template <class Scalar, class Section>
 void place_working(arena& from, const Section& section, const section_instance& instance,
                    const layout_shape& shape, bool result, section_cell<Scalar, Section>& cell) {
@@ -128,8 +131,8 @@ void place_working(arena& from, const Section& section, const section_instance& 
   from.advance(std::max(most, from.used()));
 }
 
-// Memories and carries: what a stage hands from chunk to chunk. `values` or `gradients` alone, as the
-// two have different lifetimes.
+// Memories and carries: what a stage hands from chunk to chunk. `values` or `gradients` alone, as
+// the two have different lifetimes.
 template <class Scalar, class Section>
 void place_state(arena& from, const Section& section, const section_instance& instance,
                  const layout_shape& shape, bool values, bool gradients,

@@ -1,7 +1,7 @@
 // The engine on the CPU: its scalar comes from the plan.
 #pragma once
 
-#include "../planner/planner.hpp"
+#include "../cpu/device.hpp"
 #include "engine.hpp"
 
 namespace streambp {

@@ -29,14 +29,15 @@ class basic_engine {
   using list = instance_list<Model>;
   using batch_type = batch<scalar>;
 
-  // Allocates everything that steps will need. Throws std::bad_alloc when the system has less.
+  // Allocates everything that steps will need. Throws shape_error when the plan was made for
+  // another model, std::bad_alloc when the system has less.
   basic_engine(step_plan p, const Model& model, Loss loss)
       : plan_(std::move(p)),
         model_(model, plan_.shape.features),
         loss_(std::move(loss)),
         on_(plan_.shape.threads),
         storage_(model_),
-        block_(plan_.peak()) {
+        block_(checked_bytes()) {
     arena from(block_.data(), block_.size());
     storage_.place(from, model_, plan_, loss_traits<Loss>::couples);
     high_water_ = from.high();
@@ -53,6 +54,7 @@ class basic_engine {
   // Adds the gradient of the loss to `gradient` and returns the loss. Allocates nothing.
   double add_gradient(std::span<const scalar> parameters, const batch_type& data,
                       std::span<scalar> gradient) {
+    const one_step running(*this);
     open(parameters, data, gradient, true);
     for (const sweep& s : plan_.sweeps) run(s);
     return close();
@@ -68,6 +70,7 @@ class basic_engine {
 
   // The loss alone: the forward pass and the head. The same bits as add_gradient's value.
   double value(std::span<const scalar> parameters, const batch_type& data) {
+    const one_step running(*this);
     open(parameters, data, {}, true);
     if constexpr (loss_traits<Loss>::couples) {  // sums are added up in a gradient's order
       forward_only([](row_range, view<scalar>) {});
@@ -86,6 +89,7 @@ class basic_engine {
   void log_probabilities(std::span<const scalar> parameters, const batch_type& data,
                          std::span<double> out) requires(!loss_traits<Loss>::sees_rows) {
     expect_size("log_probabilities: places", out.size(), samples().tokens());
+    const one_step running(*this);
     open(parameters, data, {}, true);
     for (double& v : out) v = 0;
     forward_only([&](row_range rows, view<scalar> h) {
@@ -99,10 +103,8 @@ class basic_engine {
   // The head's result (logits, before the loss's scale and softcap) for the last row of each
   // sample, (segments, vocabulary). An empty sample's row is not touched. Needs no labels.
   void last_results(std::span<const scalar> parameters, const batch_type& data, view<scalar> out) {
-    if (out.rows != samples().segments() || out.cols != model_.head.out)
-      throw shape_error(sentence("last_results: a view of ", out.rows, " x ", out.cols, " for ",
-                                 samples().segments(), " samples of ", model_.head.out,
-                                 " results"));
+    expect_rows("last_results: out", out, samples().segments(), model_.head.out);
+    const one_step running(*this);
     open(parameters, data, {}, false);
     forward_only([&](row_range rows, view<scalar> h) {
       for (const piece& p : piece_list(samples(), rows))
@@ -133,8 +135,34 @@ class basic_engine {
  private:
   enum class head_visit { value, summarise, gradient };
 
+  // From a step's begin to its end, by an exception or not.
+  class one_step {
+   public:
+    explicit one_step(basic_engine& of) : of_(of) {
+      if (of.data_ != nullptr)
+        throw error(
+            "engine: a step is running already; a hook or another thread may not start one");
+    }
+    ~one_step() { of_.data_ = nullptr; }
+    one_step(const one_step&) = delete;
+    one_step& operator=(const one_step&) = delete;
+
+   private:
+    basic_engine& of_;
+  };
+
   const packed& samples() const { return plan_.shape.samples; }
   bool wants_input_gradient() const { return plan_.shape.input_gradient; }
+
+  // In check.hpp: what is refused at the door.
+  std::size_t checked_bytes();
+  void check(std::span<const scalar> parameters, std::span<scalar> gradient, bool labels) const;
+  void check_parameters(std::span<const scalar> parameters, std::span<scalar> gradient) const;
+  void check_input(bool gradient) const;
+  void check_streams(bool gradient) const;
+  static void expect_size(const char* what, std::size_t size, position wanted);
+  template <class S>
+  static void expect_rows(const char* what, view<S> given, position rows, position cols);
 
   // In step.hpp: a step's beginning and end.
   void open(std::span<const scalar> parameters, const batch_type& data, std::span<scalar> gradient,
@@ -142,11 +170,6 @@ class basic_engine {
   double close();
   void bind(std::span<const scalar> parameters, std::span<scalar> gradient);
   void bind_initial();
-  void check(std::span<const scalar> parameters, std::span<scalar> gradient, bool labels) const;
-  static void expect_size(const char* what, std::size_t size, position wanted) {
-    if (position(size) != wanted)
-      throw shape_error(sentence(what, " has ", size, " entries, the plan has ", wanted));
-  }
 
   // In sweeps.hpp.
   void run(const sweep& s);
@@ -178,6 +201,7 @@ class basic_engine {
   void start_memory(position section);
   void finish_memory(position section);
   void clear_state_gradients(position section);
+  void clear_handed_gradients(position section, position chunk);
   void clear_tallies();
   void add_side_losses();
   bool carries(const stage_plan& s) const;
@@ -210,6 +234,7 @@ class basic_engine {
 
 }  // namespace streambp
 
+#include "check.hpp"
 #include "head.hpp"
 #include "states.hpp"
 #include "step.hpp"

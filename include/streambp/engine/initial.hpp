@@ -8,8 +8,8 @@ namespace streambp {
 
 namespace detail {
 
-// Calls f(operator_cell, slot index, offset, size, whether a carry) for every state of a section that a caller
-// may give: offsets into batch::initial.
+// Calls f(operator_cell, slot index, offset, size, whether a carry) for every state of a section
+// that a caller may give: offsets into batch::initial.
 template <class Section, class Cell, class F>
 position for_each_initial(const Section& section, const section_instance& instance, Cell& cell,
                           position prefix, position offset, F&& f) {

@@ -73,6 +73,9 @@ void check_labels(const Loss& loss, const packed& samples, const batch<Scalar>& 
                                " tokens; labels stand unshifted, one at each token"));
   if (!data.weights.empty() && position(data.weights.size()) != tokens)
     throw shape_error(sentence("batch: ", data.weights.size(), " weights for ", tokens, " labels"));
+  if (data.normaliser != 0 && !(std::isfinite(data.normaliser) && data.normaliser > 0))
+    throw data_error(sentence("batch: a normaliser of ", data.normaliser,
+                              "; it is finite and positive, or 0 for what the batch counts"));
   const std::int32_t ignore = loss_traits<Loss>::ignore_index(loss);
   for (position s = 0; s < samples.segments(); ++s)
     for (position row = samples.segment(s).first; row < samples.segment(s).last; ++row) {
@@ -82,9 +85,8 @@ void check_labels(const Loss& loss, const packed& samples, const batch<Scalar>& 
                                   ", position ", row - samples.segment(s).first,
                                   ") is outside the vocabulary of ", vocabulary,
                                   "; labels that do not count are ", ignore));
-      if (!data.weights.empty() &&
-          !(std::isfinite(double(data.weights[std::size_t(row)])) &&
-            data.weights[std::size_t(row)] >= Scalar(0)))
+      if (!data.weights.empty() && !(std::isfinite(double(data.weights[std::size_t(row)])) &&
+                                     data.weights[std::size_t(row)] >= Scalar(0)))
         throw data_error(sentence("batch: weight ", double(data.weights[std::size_t(row)]),
                                   " at token ", row, "; weights are finite and not negative"));
     }
@@ -100,8 +102,8 @@ struct target_rows {
   position count(position rows) const { return first(rows, 0); }
 };
 
-// Row t - 1 predicts label t of its own segment; the last row of a parent predicts the first label of
-// each of its children.
+// Row t - 1 predicts label t of its own segment; the last row of a parent predicts the first label
+// of each of its children.
 template <class Loss, class Scalar>
 void fill_targets(const Loss& loss, const packed& samples, const batch<Scalar>& data,
                   row_range range, view<double> scales, const target_rows& to) {
@@ -111,8 +113,7 @@ void fill_targets(const Loss& loss, const packed& samples, const batch<Scalar>& 
     const auto i = std::size_t(label);
     to.targets(n, 0) = data.labels[i];
     to.tokens(n, 0) = {label, segment, label - samples.segment(segment).first};
-    to.weights(n, 0) =
-        scales(segment, 0) * (data.weights.empty() ? 1.0 : double(data.weights[i]));
+    to.weights(n, 0) = scales(segment, 0) * (data.weights.empty() ? 1.0 : double(data.weights[i]));
     ++n;
   };
   for (const piece& p : piece_list(samples, range)) {

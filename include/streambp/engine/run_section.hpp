@@ -1,5 +1,5 @@
-// One section at one chunk: its program's steps, forward and backward. The order of steps is read off
-// the program; which of them run depends on the kind of visit.
+// One section at one chunk: its program's steps, forward and backward. The order of steps is read
+// off the program; which of them run depends on the kind of visit.
 #pragma once
 
 #include "site.hpp"
@@ -8,13 +8,13 @@ namespace streambp {
 
 // Why a chunk is visited.
 struct visit {
-  bool remembers = true;   // writes memory rows (the first time, or when they were given up)
-  bool state_only = false; // runs only what feeds a memory or a carry
-  bool result = true;      // the section's output is wanted
-  bool saves = false;      // backward follows: everything that it reads must be there
+  bool remembers = true;    // writes memory rows (the first time, or when they were given up)
+  bool state_only = false;  // runs only what feeds a memory or a carry
+  bool result = true;       // the section's output is wanted
+  bool saves = false;       // backward follows: everything that it reads must be there
   bool keeps_outputs = false;
   bool restored = false;
-  bool first = false;      // the first forward: tallies are added up
+  bool first = false;  // the first forward: tallies are added up
 };
 
 // Tokens are the input of a model's first layer when it takes them; rows are everything else.
@@ -29,11 +29,9 @@ namespace detail {
 template <class Device, class Cell, class Layer>
 auto site_of(Device& on, const chunk_place& chunk, Cell& cell, const Layer&, std::uint64_t instance,
              const visit& why, bool wants_output) {
-  return site<Device, Layer>{on,           chunk,
-                             cell,         instance,
-                             wants_output, why.keeps_outputs,
-                             why.restored,  why.saves,
-                             why.first};
+  return site<Device, Layer>{on,           chunk,        cell,
+                             instance,     wants_output, why.keeps_outputs,
+                             why.restored, why.saves,    why.first};
 }
 
 // Layers that touch data themselves see none of the planner's rows, and their FLOPs stay uncounted.
@@ -59,8 +57,7 @@ template <class Layer, class At, class X, class Y>
 }
 template <class Layer, class At, class X, class Y>
 [[gnu::noinline]] void call_backward(const Layer& layer, At& at, X x, Y y, Y dy, Y dx) {
-  count_if_it_counts<Layer>(at.on,
-                            [&] { layer_traits<Layer>::backward(layer, at, x, y, dy, dx); });
+  count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::backward(layer, at, x, y, dy, dx); });
 }
 template <class Layer, class At, class X, class Y>
 [[gnu::noinline]] void call_release(const Layer& layer, At& at, X x, Y dx) {
@@ -95,7 +92,9 @@ void run_forward(Device& on, const Section& section, Cell& cell, const chunk_pla
   constexpr program p = Section::steps;
   static constexpr auto state = p.feeds_state(false), first_state = p.feeds_state(true);
   static constexpr auto wanted = p.feeds_backward(true), unwanted = p.feeds_backward(false);
-  const auto& run = why.state_only ? (why.first ? first_state : state) : why.result || !why.saves ? wanted : unwanted;
+  const program::visited& of_this = why.state_only             ? (why.first ? first_state : state)
+                                    : why.result || !why.saves ? wanted
+                                                               : unwanted;
 
   const position rows = chunk.rows.rows();
   std::array<view<scalar>, program::most> value;
@@ -106,25 +105,26 @@ void run_forward(Device& on, const Section& section, Cell& cell, const chunk_pla
   for_each_index<p.size>([&](auto i) {
     constexpr step st = p.steps[i];
     if constexpr (st.op < 0) {
-      if (run[i]) sum(on, value[st.skip], value[st.in], value[st.out]);
+      if (of_this.runs[i]) sum(on, value[st.skip], value[st.in], value[st.out]);
     } else {
       const auto& layer = std::get<st.op>(section.leaves).layer;
-      auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
-                                instance * program::most + std::uint64_t(st.op), why, run[i]);
+      auto at =
+          detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
+                          instance * program::most + std::uint64_t(st.op), why, of_this.output[i]);
       const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, value[st.in]);
       if constexpr (p.remembers(i)) {
         if (why.remembers) detail::call_remember(layer, at, x);
       }
       if constexpr (p.runs_forward(i)) {
-        if (run[i] || why.saves || (why.first && p.tallies(i)))
+        if (of_this.runs[i] || why.saves || (why.first && p.tallies(i)))
           detail::call_forward(layer, at, x, value[st.out]);
       }
     }
   });
 }
 
-// Rows c of the other stream, for the section's context slots: written to their memory, or, when dc is
-// given, their gradients taken through and added to dc.
+// Rows c of the other stream, for the section's context slots: written to their memory, or, when dc
+// is given, their gradients taken through and added to dc.
 template <class Section, class Device, class Cell>
 void run_context(Device& on, const Section& section, Cell& cell, const chunk_place& chunk,
                  std::uint64_t instance, view<typename Device::scalar> c,
@@ -162,8 +162,8 @@ double side_losses(Device& on, const Section& section, Cell& cell, const chunk_p
   return value;
 }
 
-// dy: the result's gradient; read, and for a residual changed into the input's in place. Returns the
-// gradient of the input (rows of dy, or of the section's own); none for tokens.
+// dy: the result's gradient; read, and for a residual changed into the input's in place. Returns
+// the gradient of the input (rows of dy, or of the section's own); none for tokens.
 template <class Section, class Device, class Cell>
 view<typename Device::scalar> run_backward(Device& on, const Section& section, Cell& cell,
                                            const chunk_place& chunk, std::uint64_t instance,
@@ -180,9 +180,8 @@ view<typename Device::scalar> run_backward(Device& on, const Section& section, C
   for (int v = 1; v < p.values; ++v) value[v] = cell.value[v].middle_rows(0, rows);
   if (p.result != 0 && out.rows > 0) value[p.result] = out;
   for (int v = 0; v < p.values; ++v)
-    gradient[v] = storage.alias[v] == p.result
-                      ? dy
-                      : cell.gradient[storage.alias[v]].middle_rows(0, rows);
+    gradient[v] =
+        storage.alias[v] == p.result ? dy : cell.gradient[storage.alias[v]].middle_rows(0, rows);
   for (int v = 0; v < p.values; ++v)
     if (storage.alias[v] == v && v != p.result && !(v == 0 && p.operators[0].takes_tokens))
       zero(on, gradient[v]);

@@ -13,12 +13,12 @@ namespace streambp {
 // One chunk of one step.
 struct chunk_place {
   position index = 0;
-  row_range rows{};                   // on the packed axis
+  row_range rows{};  // on the packed axis
   const packed* samples = nullptr;
-  const packed* context = nullptr;    // the other stream, if there is one
+  const packed* context = nullptr;  // the other stream, if there is one
   snapshots snapshot{};
   position prefix = 0;
-  position tile = 64;                 // rows; chunk edges never cut one
+  position tile = 64;                  // rows; chunk edges never cut one
   std::span<const position> grains{};  // edges on the packed axis, from rows.first to rows.last
   std::span<const std::uint64_t> sample_ids{};  // empty: the segment's number
   std::uint64_t seed = 0;
@@ -37,26 +37,27 @@ struct site {
   Device& on;
   const chunk_place& chunk;
   cell_type& cell;
-  std::uint64_t instance = 0;   // number of the layer in the model: keys randomness
-  bool wants_output = true;     // false: only what backward needs must be computed
-  bool keeps_outputs = false;   // keepable slots hold all tokens
-  bool restored = false;        // keepable slots hold this chunk's rows already
-  bool saves = false;           // backward follows
-  bool tallies = false;         // the first forward: tallies are added up now and never again
+  std::uint64_t instance = 0;  // number of the layer in the model: keys randomness
+  bool wants_output = true;    // false: only what backward needs must be computed
+  bool keeps_outputs = false;  // keepable slots hold all tokens
+  bool restored = false;       // keepable slots hold this chunk's rows already
+  bool saves = false;          // backward follows
+  bool tallies = false;        // the first forward: tallies are added up now and never again
 
   piece_list pieces() const { return chunk.pieces(); }
   std::span<const position> grains() const { return chunk.grains; }
   position rows() const { return chunk.rows.rows(); }
 
-  // parameter: (rows, cols). memory: all rows that exist, prefix first; see pieces() for those seen.
-  // total: a row a segment. context: all rows of the other stream. tally: one row. saved, keepable,
-  // scratch: the chunk's rows. workspace: a row a thread.
+  // parameter: (rows, cols). memory: all rows that exist, prefix first; see pieces() for those
+  // seen. total: a row a segment. context: all rows of the other stream. tally: one row. saved,
+  // keepable, scratch: the chunk's rows. workspace: a row a thread.
   template <class Tag>
   view<scalar> operator[](Tag) const {
     constexpr int i = index<Tag>();
     constexpr slot_kind kind = std::tuple_element_t<i, slots>::kind;
-    static_assert(kind != slot_kind::carry,
-                  "a carry's states are at.states(tag): before(piece), kept(piece), handed_on(piece)");
+    static_assert(
+        kind != slot_kind::carry,
+        "a carry's states are at.states(tag): before(piece), kept(piece), handed_on(piece)");
     if constexpr (kind == slot_kind::keepable) {
       if (keeps_outputs) return cell.kept[i].rows_in(chunk.rows);
     }

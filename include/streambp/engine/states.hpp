@@ -105,6 +105,17 @@ void basic_engine<Device, Model, Loss>::clear_state_gradients(position i) {
   });
 }
 
+// Of the carries that the chunk hands down: what stands there has been used by the chunk behind it.
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::clear_handed_gradients(position i, position chunk) {
+  storage_.with(model_, i, [&](const auto& section, auto& cell) {
+    for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
+      if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::carry)
+        zero(on_, std::get<op>(cell.operators).gradient[k].middle_rows(chunk % 2, 1));
+    });
+  });
+}
+
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::clear_tallies() {
   for (position i = 0; i < position(model_.count()); ++i)

@@ -1,13 +1,13 @@
-// Where everything of a step lives in the arena: one function, run on nothing to predict the bytes and
-// on the block to take them.
+// Where everything of a step lives in the arena: one function, run on nothing to predict the bytes
+// and on the block to take them.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "../losses/row_terms.hpp"
-#include "../traits/loss_traits.hpp"
+#include "../primitives/row_terms.hpp"
 #include "../schedule/plan.hpp"
+#include "../traits/loss_traits.hpp"
 #include "cell.hpp"
 
 namespace streambp {
@@ -21,16 +21,21 @@ struct cells_of<Scalar, std::tuple<Section...>> {
 
 inline layout_shape shape_of(const step_plan& p) {
   const packed& samples = p.shape.samples;
-  return {samples.tokens(),     p.shape.prefix,       std::max(p.largest_chunk(), p.largest_context_chunk()),
-          p.carry_snapshots(),  p.shape.threads,      samples.segments(),
-          samples.parent_count(), p.shape.context.tokens()};
+  return {samples.tokens(),
+          p.shape.prefix,
+          std::max(p.largest_chunk(), p.largest_context_chunk()),
+          p.carry_snapshots(),
+          p.shape.threads,
+          samples.segments(),
+          samples.parent_count(),
+          p.shape.context.tokens()};
 }
 
 // Rows of the head and of the loss for one head chunk.
 template <class Scalar, class Head>
 struct head_storage {
   section_cell<Scalar, Head> cell;
-  view<Scalar> result;  // its rows, which the loss turns into their gradient
+  view<Scalar> result;         // its rows, which the loss turns into their gradient
   view<std::int32_t> first;    // by row, and one more: its first target
   view<std::int32_t> targets;  // by target, as all below
   view<token> tokens;
@@ -50,12 +55,12 @@ class storage {
   typename cells_of<scalar, typename split::trunk_types>::type cells;
   head_storage<scalar, typename split::head_type> head;
   std::vector<view<scalar>> checkpoints;  // by stage; [0] is the caller's
-  view<scalar> stream;                    // gradient rows of all tokens; no rows: chunk_gradient serves
+  view<scalar> stream;  // gradient rows of all tokens; no rows: chunk_gradient serves
   view<scalar> chunk_gradient;
-  view<double> grain_values;     // of the loss, by head grain
-  view<double> section_values;   // of side losses
-  view<double> segment_scales;   // what a counted token of a segment weighs
-  view<double> segment_sums;     // of a coupled loss
+  view<double> grain_values;    // of the loss, by head grain
+  view<double> section_values;  // of side losses
+  view<double> segment_scales;  // what a counted token of a segment weighs
+  view<double> segment_sums;    // of a coupled loss
   view<double> segment_slopes;
   view<std::byte> packing;
 
@@ -114,9 +119,10 @@ class storage {
   }
 
   void place_sums(arena& from, const list& model, const step_plan& p, bool couples) {
-    each(model, {0, position(model.count())}, [&](const auto& section, const auto& instance, auto& cell) {
-      place_tallies(from, section, instance, cell);
-    });
+    each(model, {0, position(model.count())},
+         [&](const auto& section, const auto& instance, auto& cell) {
+           place_tallies(from, section, instance, cell);
+         });
     if (model.tallies()) section_values = from.take<double>(position(model.count()), 1);
     grain_values = from.take<double>(position(p.head_grains.size()), 1);
     segment_scales = from.take<double>(p.shape.samples.segments(), 1);
@@ -142,8 +148,8 @@ class storage {
                   keeps.keeps_outputs, cell);
     });
   }
-  // Whether the section before `next` hands its result to another one of the same chunk. What stands
-  // before a trailing remember half writes to the checkpoint.
+  // Whether the section before `next` hands its result to another one of the same chunk. What
+  // stands before a trailing remember half writes to the checkpoint.
   static bool hands_on(const list& model, position next, position last, bool last_result) {
     if (next == last) return last_result;
     return !(next == last - 1 && model.sections[std::size_t(next)].part == half::remember);
@@ -156,8 +162,8 @@ class storage {
     position i = sections.first;
     each(model, sections, [&](const auto& section, const auto& instance, auto& cell) {
       from.rewind(mark);
-      place_working(from, section, instance, shape, hands_on(model, ++i, sections.last, last_result),
-                    cell);
+      place_working(from, section, instance, shape,
+                    hands_on(model, ++i, sections.last, last_result), cell);
       most = std::max(most, from.used());
     });
     from.advance(most);
@@ -208,8 +214,7 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
 
   checkpoints.assign(stages.size(), {});
   for (std::size_t s = 1; s < stages.size(); ++s)
-    checkpoints[s] =
-        from.take<scalar>(tokens, model.sections[std::size_t(stages[s].first)].in());
+    checkpoints[s] = from.take<scalar>(tokens, model.sections[std::size_t(stages[s].first)].in());
   bytes.checkpoints = since();
 
   stream = {};
@@ -218,7 +223,8 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
   bytes.stream = since();
 
   const auto sections = [](const stage_plan& s) { return row_range{s.first, s.last}; };
-  // A trailing remember half leaves its memory to the next stage: both alternate between two places.
+  // A trailing remember half leaves its memory to the next stage: both alternate between two
+  // places.
   const auto own = [&](const stage_plan& s) {
     const bool boundary = model.sections[std::size_t(s.last - 1)].part == half::remember;
     return row_range{s.first, s.last - boundary};
@@ -261,8 +267,7 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
     const std::size_t state = from.used();
     place_states(from, model, own(stage), shape, false, true);
     if (!streams(p.choice)) chunk_gradient = from.take<scalar>(shape.chunk, model.widest());
-    if (!stage.keeps_chunk)
-      place_chunks(from, model, sections(stage), shape, fused, stage);
+    if (!stage.keeps_chunk) place_chunks(from, model, sections(stage), shape, fused, stage);
     const std::size_t working = from.used();
     place_working_of(from, model, sections(stage), shape, fused);
     most = std::max(most, from.used());

@@ -209,7 +209,8 @@ void basic_engine<Device, Model, Loss>::descend(position s) {
         visit_head(h, result_of(last - 1, at).middle_rows(local, h.rows()),
                    rows.middle_cols(0, width).middle_rows(local, h.rows()), head_visit::gradient);
       }
-    for (position i = own.last; i-- > lowest;)
+    for (position i = own.last; i-- > lowest;) {
+      clear_handed_gradients(i, c);
       storage_.with(model_, i, [&](const auto& section, auto& cell) {
         using type = std::decay_t<decltype(section)>;
         constexpr bool tokens = type::steps.operators[0].takes_tokens;
@@ -225,6 +226,7 @@ void basic_engine<Device, Model, Loss>::descend(position s) {
             add(on_, rows.middle_cols(0, instance(0).in()), data_->d_rows.rows_in(at.rows));
         }
       });
+    }
   }
   for (position i = own.last; i-- > own.first;) finish_memory(i);
   if (!hook_) return;

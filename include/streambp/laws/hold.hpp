@@ -14,6 +14,7 @@
 #include "nothing_to_see.hpp"
 #include "plan_independence.hpp"
 #include "recomputation.hpp"
+#include "shared_prompt.hpp"
 
 namespace streambp::laws {
 
@@ -54,6 +55,13 @@ inline void judge(report& r, subject& of, const setting& s) {
   data.initial.clear();
   judge(r, of, data, s.allowed, 1);
   if (of.initial_size(s.prefix) > 0) judge(r, of, data_for(of, s, s.prefix), s.allowed, 5);
+  // Of a layer that is right so far: any other fault shows here, too.
+  if (r && !of.scores && of.split.stateful() && of.split.sees == past && !of.couples) {
+    setting sharing = s;
+    sharing.samples = sharing_samples(s.grains);
+    const position prefix = of.initial_size(s.prefix) > 0 ? s.prefix : 0;
+    check_shared_prompt(r, of, data_for(of, sharing, prefix), s.allowed, 7);
+  }
   if (!of.scores) return;
   const step_plan plan = of.plans(data.samples, 0).streamed;
   check_nothing_scored(r, of, data, plan);
@@ -63,6 +71,9 @@ inline void judge(report& r, subject& of, const setting& s) {
 // A layer, or a composition. Throws shape_error when it does not take the setting's rows.
 template <class Layer>
 report hold(const Layer& layer, const setting& s) {
+  static_assert(
+      !names_term<Layer> && !names_summary<Layer>,
+      "laws::hold is for layers, and this is a loss: write laws::hold_loss(loss, setting)");
   report r;
   if constexpr (explain_model<Layer, device_sites<cpu::device<double>>>()) {
     engine_subject<double, Layer, functional<double>> exact(layer, {}, s);

@@ -96,10 +96,14 @@ class report {
 inline std::ostream& operator<<(std::ostream& out, const report& r) {
   for (const finding& f : r.findings())
     out << "broken: " << name_of(f.broken) << "\n    " << f.what << '\n';
-  for (const law l : r.unjudged()) out << "not judged: " << name_of(l) << '\n';
+  for (const law l : r.unjudged())
+    if (!r.breaks(l)) out << "not judged: " << name_of(l) << '\n';
   if (r) out << "all laws hold";
   out << " (" << r.plans() << " plans, " << r.steps() << " steps, differences within "
-      << r.largest_error << (r.counted_allocations ? ")" : "; allocations were not counted)");
+      << r.largest_error
+      << (r.counted_allocations
+              ? ")"
+              : "; allocations were not counted: include laws/count_allocations.hpp)");
   return out;
 }
 

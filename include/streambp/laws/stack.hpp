@@ -12,7 +12,7 @@ inline constexpr std::size_t most_stack = 256 << 10, measured_stack = 2 * most_s
 // Bytes from here down to the last one that f changes, at most measured_stack: what lies below the
 // frame is painted first, and looked at afterwards.
 template <class F>
-[[gnu::noinline, gnu::no_sanitize("address")]] std::size_t stack_of(const F& f) {
+[[gnu::noinline, gnu::no_sanitize_address]] std::size_t stack_of(const F& f) {
   constexpr unsigned char paint = 0xa5;
   constexpr std::size_t frame = 512;  // this function's own
   const auto* const here = static_cast<const unsigned char*>(__builtin_frame_address(0));

@@ -10,7 +10,7 @@
 #include "../primitives/rotary_shape.hpp"
 #include "../primitives/write.hpp"
 #include "../split/slot.hpp"
-#include "check.hpp"
+#include "attention_heads.hpp"
 
 namespace streambp {
 
@@ -32,40 +32,23 @@ struct attention_options {
 template <reach Sees>
 struct attention {
   static_assert(Sees != reach::row, "attention sees the past or all of its segment");
-  struct wq_tag { static constexpr const char* name = "wq"; };
-  struct wk_tag { static constexpr const char* name = "wk"; };
-  struct wv_tag { static constexpr const char* name = "wv"; };
-  struct wo_tag { static constexpr const char* name = "wo"; };
-  struct bq_tag { static constexpr const char* name = "bq"; };
-  struct bk_tag { static constexpr const char* name = "bk"; };
-  struct bv_tag { static constexpr const char* name = "bv"; };
-  struct bo_tag { static constexpr const char* name = "bo"; };
-  struct sinks_tag { static constexpr const char* name = "sinks"; };
-  struct k_tag { static constexpr const char* name = "k"; };
-  struct v_tag { static constexpr const char* name = "v"; };
-  struct q_tag { static constexpr const char* name = "q"; };
-  struct o_tag { static constexpr const char* name = "o"; };
-  struct lse_tag { static constexpr const char* name = "lse"; };
-  struct dq_tag { static constexpr const char* name = "dq"; };
-  struct d_o_tag { static constexpr const char* name = "d_o"; };
-  struct tiles_tag { static constexpr const char* name = "tiles"; };
-  static constexpr wq_tag wq{};
-  static constexpr wk_tag wk{};
-  static constexpr wv_tag wv{};
-  static constexpr wo_tag wo{};
-  static constexpr bq_tag bq{};
-  static constexpr bk_tag bk{};
-  static constexpr bv_tag bv{};
-  static constexpr bo_tag bo{};
-  static constexpr sinks_tag sinks{};
-  static constexpr k_tag k{};
-  static constexpr v_tag v{};
-  static constexpr q_tag q{};
-  static constexpr o_tag o{};
-  static constexpr lse_tag lse{};
-  static constexpr dq_tag dq{};
-  static constexpr d_o_tag d_o{};
-  static constexpr tiles_tag tiles{};
+  static constexpr tag<"wq"> wq{};
+  static constexpr tag<"wk"> wk{};
+  static constexpr tag<"wv"> wv{};
+  static constexpr tag<"wo"> wo{};
+  static constexpr tag<"bq"> bq{};
+  static constexpr tag<"bk"> bk{};
+  static constexpr tag<"bv"> bv{};
+  static constexpr tag<"bo"> bo{};
+  static constexpr tag<"sinks"> sinks{};
+  static constexpr tag<"k"> k{};
+  static constexpr tag<"v"> v{};
+  static constexpr tag<"q"> q{};
+  static constexpr tag<"o"> o{};
+  static constexpr tag<"lse"> lse{};
+  static constexpr tag<"dq"> dq{};
+  static constexpr tag<"d_o"> d_o{};
+  static constexpr tag<"tiles"> tiles{};
   static constexpr const char* name = "attention";
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr reach sees = Sees;
@@ -76,26 +59,15 @@ struct attention {
   // Throws shape_error.
   explicit attention(attention_options given) : options(given) {
     auto& a = options;
-    expect_positive(name, "features", a.features);
-    expect_positive(name, "heads", a.heads);
-    if (a.kv_heads == 0) a.kv_heads = a.heads;
-    if (a.heads % a.kv_heads != 0)
-      throw shape_error(sentence("attention: ", a.heads, " heads do not share ", a.kv_heads,
-                                 " key and value heads evenly"));
-    if (a.head_width == 0) {
-      if (a.features % a.heads != 0)
-        throw shape_error(sentence("attention: ", a.features, " features do not divide into ",
-                                   a.heads, " heads; give head_width"));
-      a.head_width = a.features / a.heads;
-    }
-    if (a.value_width == 0) a.value_width = a.head_width;
-    if (a.scale == 0) a.scale = 1 / std::sqrt(double(a.head_width));
+    fill_in_heads(name, a);
+    expect_finite(name, "softcap", a.softcap, 0);
+    expect_finite(name, "rotary", a.rotary, 0);
     if (a.window < 0 || (a.window > 0 && Sees == reach::all))
       throw shape_error("attention: a window is for causal attention, and not negative");
     if (a.rotary != 0) {
       if (a.head_width % 2 != 0)
-        throw shape_error(sentence("attention: rotary positions need an even head width, not ",
-                                   a.head_width));
+        throw shape_error(
+            sentence("attention: rotary positions need an even head width, not ", a.head_width));
       for (position i = 0; i < a.head_width; i += 2)
         frequencies.push_back(std::pow(a.rotary, -double(i) / double(a.head_width)));
     }
@@ -112,14 +84,22 @@ struct attention {
     const initial_value in{0, 1 / std::sqrt(double(a.features))},
         out{0, 1 / std::sqrt(double(mixed))};
     const position b = a.bias ? 1 : 0;
-    return std::tuple{parameter(wq, heads, a.features, in), parameter(wk, keys, a.features, in),
-                      parameter(wv, values, a.features, in), parameter(wo, a.features, mixed, out),
-                      parameter(bq, b, heads, zeros), parameter(bk, b, keys, zeros),
-                      parameter(bv, b, values, zeros), parameter(bo, b, a.features, zeros),
+    return std::tuple{parameter(wq, heads, a.features, in),
+                      parameter(wk, keys, a.features, in),
+                      parameter(wv, values, a.features, in),
+                      parameter(wo, a.features, mixed, out),
+                      parameter(bq, b, heads, zeros),
+                      parameter(bk, b, keys, zeros),
+                      parameter(bv, b, values, zeros),
+                      parameter(bo, b, a.features, zeros),
                       parameter(sinks, a.sinks ? 1 : 0, a.heads, zeros),
-                      memory(k, keys), memory(v, values),
-                      saved(q, heads), keepable(o, mixed), keepable(lse, a.heads),
-                      scratch(dq, heads), scratch(d_o, mixed),
+                      memory(k, keys),
+                      memory(v, values),
+                      saved(q, heads),
+                      keepable(o, mixed),
+                      keepable(lse, a.heads),
+                      scratch(dq, heads),
+                      scratch(d_o, mixed),
                       workspace(tiles, attention_workspace(shape(largest_tile)))};
   }
 
@@ -139,8 +119,8 @@ struct attention {
     if (options.bias) add_bias(at.on, at[bq], at[q]);
     turn(at, at[q], options.heads, false);
     if (!at.restored)
-      attention_forward(at.on, shape(at.chunk.tile), at.pieces(), at[q], at[k], at[v], at[sinks].data, at[o],
-                        at[lse], at[tiles]);
+      attention_forward(at.on, shape(at.chunk.tile), at.pieces(), at[q], at[k], at[v],
+                        at[sinks].data, at[o], at[lse], at[tiles]);
     if (!at.wants_output) return;
     project(at.on, at[o], at[wo], y);
     if (options.bias) add_bias(at.on, at[bo], y);
@@ -150,8 +130,9 @@ struct attention {
     if (at.trains(wo)) add_weight_gradient(at.on, dy, at[o], at.d(wo), at.grains());
     if (at.trains(bo)) add_column_sums(at.on, dy, at.d(bo), at.grains());
     project_back(at.on, dy, at[wo], at[d_o], write::assign);
-    attention_backward(at.on, shape(at.chunk.tile), at.pieces(), at[q], at[k], at[v], at[sinks].data, at[o],
-                       at[lse], at[d_o], at[dq], at.d(k), at.d(v), at.d(sinks).data, at[tiles]);
+    attention_backward(at.on, shape(at.chunk.tile), at.pieces(), at[q], at[k], at[v],
+                       at[sinks].data, at[o], at[lse], at[d_o], at[dq], at.d(k), at.d(v),
+                       at.d(sinks).data, at[tiles]);
     turn(at, at[dq], options.heads, true);
     pull(at, x, dx, at[dq], wq, bq);
   }
@@ -168,8 +149,8 @@ struct attention {
   // `tile`: query rows, the plan's.
   attention_shape shape(position tile) const {
     const auto& a = options;
-    return {a.heads, a.kv_heads, a.head_width, a.value_width, a.scale,
-            a.softcap, a.window, Sees == reach::all, tile};
+    return {a.heads,   a.kv_heads, a.head_width,       a.value_width, a.scale,
+            a.softcap, a.window,   Sees == reach::all, tile};
   }
   void turn(auto& at, auto rows, position heads, bool inverse) const {
     if (options.rotary != 0)

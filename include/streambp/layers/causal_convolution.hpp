@@ -1,5 +1,6 @@
 // y[t] = f(b + Σ_i w[i] ∘ x[t-i]), i < taps: each feature looks back along its own past (the short
-// convolution of state space models). f is the identity or silu; before a sample's first row are zeros.
+// convolution of state space models). f is the identity or silu; before a sample's first row are
+// zeros.
 #pragma once
 
 #include <cmath>
@@ -12,16 +13,11 @@
 namespace streambp {
 
 struct causal_convolution {
-  struct weight_tag { static constexpr const char* name = "weight"; };
-  struct bias_tag { static constexpr const char* name = "bias"; };
-  struct behind_tag { static constexpr const char* name = "behind"; };
-  struct z_tag { static constexpr const char* name = "z"; };
-  struct dz_tag { static constexpr const char* name = "dz"; };
-  static constexpr weight_tag weight{};
-  static constexpr bias_tag bias{};
-  static constexpr behind_tag behind{};
-  static constexpr z_tag z{};
-  static constexpr dz_tag dz{};
+  static constexpr tag<"weight"> weight{};
+  static constexpr tag<"bias"> bias{};
+  static constexpr tag<"behind"> behind{};
+  static constexpr tag<"z"> z{};
+  static constexpr tag<"dz"> dz{};
   static constexpr const char* name = "convolution";
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr reach sees = past;

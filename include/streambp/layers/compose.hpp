@@ -77,8 +77,7 @@ constexpr bool explain_side() {
 
 // One side is enough to make it this library's |; the other one is asked for in words.
 template <class A, class B>
-  requires(composable<A> || composable<B>)
-constexpr sequential<A, B> operator|(A first, B second) {
+requires(composable<A> || composable<B>) constexpr sequential<A, B> operator|(A first, B second) {
   static_assert((explain_side<A>(), explain_side<B>(), true));
   return {std::move(first), std::move(second)};
 }

@@ -8,7 +8,7 @@
 #include "../primitives/attention_shape.hpp"
 #include "../primitives/write.hpp"
 #include "../split/slot.hpp"
-#include "check.hpp"
+#include "attention_heads.hpp"
 
 namespace streambp {
 
@@ -24,30 +24,18 @@ struct cross_attention_options {
 };
 
 struct cross_attention {
-  struct wq_tag { static constexpr const char* name = "wq"; };
-  struct wk_tag { static constexpr const char* name = "wk"; };
-  struct wv_tag { static constexpr const char* name = "wv"; };
-  struct wo_tag { static constexpr const char* name = "wo"; };
-  struct k_tag { static constexpr const char* name = "k"; };
-  struct v_tag { static constexpr const char* name = "v"; };
-  struct q_tag { static constexpr const char* name = "q"; };
-  struct o_tag { static constexpr const char* name = "o"; };
-  struct lse_tag { static constexpr const char* name = "lse"; };
-  struct dq_tag { static constexpr const char* name = "dq"; };
-  struct d_o_tag { static constexpr const char* name = "d_o"; };
-  struct tiles_tag { static constexpr const char* name = "tiles"; };
-  static constexpr wq_tag wq{};
-  static constexpr wk_tag wk{};
-  static constexpr wv_tag wv{};
-  static constexpr wo_tag wo{};
-  static constexpr k_tag k{};
-  static constexpr v_tag v{};
-  static constexpr q_tag q{};
-  static constexpr o_tag o{};
-  static constexpr lse_tag lse{};
-  static constexpr dq_tag dq{};
-  static constexpr d_o_tag d_o{};
-  static constexpr tiles_tag tiles{};
+  static constexpr tag<"wq"> wq{};
+  static constexpr tag<"wk"> wk{};
+  static constexpr tag<"wv"> wv{};
+  static constexpr tag<"wo"> wo{};
+  static constexpr tag<"k"> k{};
+  static constexpr tag<"v"> v{};
+  static constexpr tag<"q"> q{};
+  static constexpr tag<"o"> o{};
+  static constexpr tag<"lse"> lse{};
+  static constexpr tag<"dq"> dq{};
+  static constexpr tag<"d_o"> d_o{};
+  static constexpr tag<"tiles"> tiles{};
   static constexpr const char* name = "cross_attention";
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr reach sees = row;
@@ -57,21 +45,9 @@ struct cross_attention {
   // Throws shape_error.
   explicit cross_attention(cross_attention_options given) : options(given) {
     auto& a = options;
-    expect_positive(name, "features", a.features);
-    expect_positive(name, "heads", a.heads);
+    fill_in_heads(name, a);
     if (a.context_features == 0) a.context_features = a.features;
-    if (a.kv_heads == 0) a.kv_heads = a.heads;
-    if (a.heads % a.kv_heads != 0)
-      throw shape_error(sentence("cross_attention: ", a.heads, " heads do not share ", a.kv_heads,
-                                 " key and value heads evenly"));
-    if (a.head_width == 0) {
-      if (a.features % a.heads != 0)
-        throw shape_error(sentence("cross_attention: ", a.features, " features do not divide into ",
-                                   a.heads, " heads; give head_width"));
-      a.head_width = a.features / a.heads;
-    }
-    if (a.value_width == 0) a.value_width = a.head_width;
-    if (a.scale == 0) a.scale = 1 / std::sqrt(double(a.head_width));
+    expect_positive(name, "context_features", a.context_features);
   }
 
   position features(position given) const {
@@ -89,9 +65,13 @@ struct cross_attention {
                       parameter(wk, keys, a.context_features, of_context),
                       parameter(wv, values, a.context_features, of_context),
                       parameter(wo, a.features, mixed, out),
-                      context(k, keys), context(v, values),
-                      saved(q, heads), keepable(o, mixed), keepable(lse, a.heads),
-                      scratch(dq, heads), scratch(d_o, mixed),
+                      context(k, keys),
+                      context(v, values),
+                      saved(q, heads),
+                      keepable(o, mixed),
+                      keepable(lse, a.heads),
+                      scratch(dq, heads),
+                      scratch(d_o, mixed),
                       workspace(tiles, attention_workspace(shape(largest_tile)))};
   }
 

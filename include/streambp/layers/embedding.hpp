@@ -7,7 +7,9 @@
 namespace streambp {
 
 struct embedding {
-  struct table_tag { static constexpr const char* name = "table"; };
+  struct table_tag {  // of its own: a tied head shares what has it
+    static constexpr const char* name = "table";
+  };
   static constexpr table_tag table{};
   static constexpr const char* name = "embedding";
   static constexpr bool counts_flops = true, takes_tokens = true, backward_reads_output = false;
@@ -20,6 +22,7 @@ struct embedding {
       : vocabulary(vocabulary), width(width), scale(scale) {
     expect_positive(name, "vocabulary", vocabulary);
     expect_positive(name, "width", width);
+    expect_finite(name, "scale", scale);
   }
 
   position features(position) const { return width; }

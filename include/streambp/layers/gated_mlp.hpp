@@ -11,18 +11,12 @@
 namespace streambp {
 
 struct gated_mlp {
-  struct gate_tag { static constexpr const char* name = "gate"; };
-  struct up_tag { static constexpr const char* name = "up"; };
-  struct down_tag { static constexpr const char* name = "down"; };
-  struct g_tag { static constexpr const char* name = "g"; };
-  struct u_tag { static constexpr const char* name = "u"; };
-  struct h_tag { static constexpr const char* name = "h"; };
-  static constexpr gate_tag gate{};
-  static constexpr up_tag up{};
-  static constexpr down_tag down{};
-  static constexpr g_tag g{};
-  static constexpr u_tag u{};
-  static constexpr h_tag h{};
+  static constexpr tag<"gate"> gate{};
+  static constexpr tag<"up"> up{};
+  static constexpr tag<"down"> down{};
+  static constexpr tag<"g"> g{};
+  static constexpr tag<"u"> u{};
+  static constexpr tag<"h"> h{};
   static constexpr const char* name = "mlp";
   static constexpr bool counts_flops = true, backward_reads_output = false;
 
@@ -42,8 +36,11 @@ struct gated_mlp {
   }
   auto slots() const {
     const initial_value in{0, 1 / std::sqrt(double(width))}, out{0, 1 / std::sqrt(double(inner))};
-    return std::tuple{parameter(gate, inner, width, in), parameter(up, inner, width, in),
-                      parameter(down, width, inner, out), saved(g, inner), saved(u, inner),
+    return std::tuple{parameter(gate, inner, width, in),
+                      parameter(up, inner, width, in),
+                      parameter(down, width, inner, out),
+                      saved(g, inner),
+                      saved(u, inner),
                       scratch(h, inner)};
   }
 

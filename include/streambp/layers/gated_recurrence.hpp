@@ -12,28 +12,17 @@
 namespace streambp {
 
 struct gated_recurrence {
-  struct wf_tag { static constexpr const char* name = "wf"; };
-  struct bf_tag { static constexpr const char* name = "bf"; };
-  struct wc_tag { static constexpr const char* name = "wc"; };
-  struct bc_tag { static constexpr const char* name = "bc"; };
-  struct wo_tag { static constexpr const char* name = "wo"; };
-  struct state_tag { static constexpr const char* name = "state"; };
-  struct z_tag { static constexpr const char* name = "z"; };
-  struct f_tag { static constexpr const char* name = "f"; };
-  struct c_tag { static constexpr const char* name = "c"; };
-  struct h_tag { static constexpr const char* name = "h"; };
-  struct dh_tag { static constexpr const char* name = "dh"; };
-  static constexpr wf_tag wf{};
-  static constexpr bf_tag bf{};
-  static constexpr wc_tag wc{};
-  static constexpr bc_tag bc{};
-  static constexpr wo_tag wo{};
-  static constexpr state_tag state{};
-  static constexpr z_tag z{};
-  static constexpr f_tag f{};
-  static constexpr c_tag c{};
-  static constexpr h_tag h{};
-  static constexpr dh_tag dh{};
+  static constexpr tag<"wf"> wf{};
+  static constexpr tag<"bf"> bf{};
+  static constexpr tag<"wc"> wc{};
+  static constexpr tag<"bc"> bc{};
+  static constexpr tag<"wo"> wo{};
+  static constexpr tag<"state"> state{};
+  static constexpr tag<"z"> z{};
+  static constexpr tag<"f"> f{};
+  static constexpr tag<"c"> c{};
+  static constexpr tag<"h"> h{};
+  static constexpr tag<"dh"> dh{};
   static constexpr const char* name = "recurrence";
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr reach sees = past;
@@ -52,10 +41,16 @@ struct gated_recurrence {
   }
   auto slots() const {
     const initial_value in{0, 1 / std::sqrt(double(width))}, out{0, 1 / std::sqrt(double(states))};
-    return std::tuple{parameter(wf, states, width, in), parameter(bf, 1, states, {1, 0}),
-                      parameter(wc, states, width, in), parameter(bc, 1, states, zeros),
-                      parameter(wo, width, states, out), carry(state, 1, states),
-                      saved(z, states), saved(f, states), saved(c, states), saved(h, states),
+    return std::tuple{parameter(wf, states, width, in),
+                      parameter(bf, 1, states, {1, 0}),
+                      parameter(wc, states, width, in),
+                      parameter(bc, 1, states, zeros),
+                      parameter(wo, width, states, out),
+                      carry(state, 1, states),
+                      saved(z, states),
+                      saved(f, states),
+                      saved(c, states),
+                      saved(h, states),
                       scratch(dh, states)};
   }
 

@@ -12,22 +12,14 @@
 namespace streambp {
 
 struct gru {
-  struct wx_tag { static constexpr const char* name = "wx"; };
-  struct wh_tag { static constexpr const char* name = "wh"; };
-  struct bx_tag { static constexpr const char* name = "bx"; };
-  struct bh_tag { static constexpr const char* name = "bh"; };
-  struct state_tag { static constexpr const char* name = "state"; };
-  struct g_tag { static constexpr const char* name = "g"; };
-  struct a_tag { static constexpr const char* name = "a"; };
-  struct dh_tag { static constexpr const char* name = "dh"; };
-  static constexpr wx_tag wx{};
-  static constexpr wh_tag wh{};
-  static constexpr bx_tag bx{};
-  static constexpr bh_tag bh{};
-  static constexpr state_tag state{};
-  static constexpr g_tag g{};
-  static constexpr a_tag a{};
-  static constexpr dh_tag dh{};
+  static constexpr tag<"wx"> wx{};
+  static constexpr tag<"wh"> wh{};
+  static constexpr tag<"bx"> bx{};
+  static constexpr tag<"bh"> bh{};
+  static constexpr tag<"state"> state{};
+  static constexpr tag<"g"> g{};
+  static constexpr tag<"a"> a{};
+  static constexpr tag<"dh"> dh{};
   static constexpr const char* name = "gru";
   static constexpr bool counts_flops = true;
   static constexpr reach sees = past;
@@ -46,9 +38,13 @@ struct gru {
   }
   auto slots() const {
     const initial_value near{0, 1 / std::sqrt(3 * double(units))};
-    return std::tuple{parameter(wx, 3 * units, width, near), parameter(wh, 3 * units, units, near),
-                      parameter(bx, 1, 3 * units, zeros), parameter(bh, 1, 3 * units, zeros),
-                      carry(state, 1, units), saved(g, 3 * units), saved(a, units),
+    return std::tuple{parameter(wx, 3 * units, width, near),
+                      parameter(wh, 3 * units, units, near),
+                      parameter(bx, 1, 3 * units, zeros),
+                      parameter(bh, 1, 3 * units, zeros),
+                      carry(state, 1, units),
+                      saved(g, 3 * units),
+                      saved(a, units),
                       scratch(dh, units)};
   }
 

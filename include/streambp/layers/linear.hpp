@@ -11,10 +11,8 @@
 namespace streambp {
 
 struct linear {
-  struct weight_tag { static constexpr const char* name = "weight"; };
-  struct bias_tag { static constexpr const char* name = "bias"; };
-  static constexpr weight_tag weight{};
-  static constexpr bias_tag bias{};
+  static constexpr tag<"weight"> weight{};
+  static constexpr tag<"bias"> bias{};
   static constexpr const char* name = "linear";
   static constexpr bool counts_flops = true, backward_reads_output = false;
 

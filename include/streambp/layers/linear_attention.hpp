@@ -30,46 +30,26 @@ struct linear_attention_options {
 // `Gated`: decays are functions of the token.
 template <bool Gated>
 struct linear_attention {
-  struct wq_tag { static constexpr const char* name = "wq"; };
-  struct wk_tag { static constexpr const char* name = "wk"; };
-  struct wv_tag { static constexpr const char* name = "wv"; };
-  struct wg_tag { static constexpr const char* name = "wg"; };
-  struct wo_tag { static constexpr const char* name = "wo"; };
-  struct wa_tag { static constexpr const char* name = "wa"; };
-  struct ba_tag { static constexpr const char* name = "ba"; };
-  struct state_tag { static constexpr const char* name = "state"; };
-  struct q_tag { static constexpr const char* name = "q"; };
-  struct k_tag { static constexpr const char* name = "k"; };
-  struct v_tag { static constexpr const char* name = "v"; };
-  struct g_tag { static constexpr const char* name = "g"; };
-  struct o_tag { static constexpr const char* name = "o"; };
-  struct z_tag { static constexpr const char* name = "z"; };
-  struct la_tag { static constexpr const char* name = "la"; };
-  struct kept_tag { static constexpr const char* name = "kept"; };
-  struct n_tag { static constexpr const char* name = "n"; };
-  struct h_tag { static constexpr const char* name = "h"; };
-  struct inverse_tag { static constexpr const char* name = "inverse"; };
-  struct tiles_tag { static constexpr const char* name = "tiles"; };
-  static constexpr wq_tag wq{};
-  static constexpr wk_tag wk{};
-  static constexpr wv_tag wv{};
-  static constexpr wg_tag wg{};
-  static constexpr wo_tag wo{};
-  static constexpr wa_tag wa{};
-  static constexpr ba_tag ba{};
-  static constexpr state_tag state{};
-  static constexpr q_tag q{};
-  static constexpr k_tag k{};
-  static constexpr v_tag v{};
-  static constexpr g_tag g{};
-  static constexpr o_tag o{};
-  static constexpr z_tag z{};
-  static constexpr la_tag la{};
-  static constexpr kept_tag kept{};
-  static constexpr n_tag n{};
-  static constexpr h_tag h{};
-  static constexpr inverse_tag inverse{};
-  static constexpr tiles_tag tiles{};
+  static constexpr tag<"wq"> wq{};
+  static constexpr tag<"wk"> wk{};
+  static constexpr tag<"wv"> wv{};
+  static constexpr tag<"wg"> wg{};
+  static constexpr tag<"wo"> wo{};
+  static constexpr tag<"wa"> wa{};
+  static constexpr tag<"ba"> ba{};
+  static constexpr tag<"state"> state{};
+  static constexpr tag<"q"> q{};
+  static constexpr tag<"k"> k{};
+  static constexpr tag<"v"> v{};
+  static constexpr tag<"g"> g{};
+  static constexpr tag<"o"> o{};
+  static constexpr tag<"z"> z{};
+  static constexpr tag<"la"> la{};
+  static constexpr tag<"kept"> kept{};
+  static constexpr tag<"n"> n{};
+  static constexpr tag<"h"> h{};
+  static constexpr tag<"inverse"> inverse{};
+  static constexpr tag<"tiles"> tiles{};
   static constexpr const char* name = Gated ? "gated_linear_attention" : "retention";
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr reach sees = past;
@@ -93,6 +73,11 @@ struct linear_attention {
     expect_positive(name, "key_width", a.key_width);
     expect_positive(name, "value_width", a.value_width);
     if (a.scale == 0) a.scale = 1 / std::sqrt(double(a.key_width));
+    expect_finite(name, "scale", a.scale);
+    expect_finite(name, "rotary", a.rotary, 0);
+    expect_finite(name, "epsilon", a.epsilon, 0);
+    if (!(a.root > 0 && std::isfinite(a.root)))
+      throw shape_error(sentence(name, ": root is ", a.root, ", it must be positive"));
     if (a.rotary != 0) {
       if (a.key_width % 2 != 0)
         throw shape_error(
@@ -116,15 +101,25 @@ struct linear_attention {
     const initial_value in{0, 1 / std::sqrt(double(a.features))},
         out{0, 1 / std::sqrt(double(values))};
     const linear_attention_shape largest = shape(largest_tile);
-    return std::tuple{parameter(wq, keys, a.features, in), parameter(wk, keys, a.features, in),
-                      parameter(wv, values, a.features, in), parameter(wg, values, a.features, in),
-                      parameter(wo, a.features, values, out), parameter(wa, gates, a.features, in),
+    return std::tuple{parameter(wq, keys, a.features, in),
+                      parameter(wk, keys, a.features, in),
+                      parameter(wv, values, a.features, in),
+                      parameter(wg, values, a.features, in),
+                      parameter(wo, a.features, values, out),
+                      parameter(wa, gates, a.features, in),
                       parameter(ba, gates > 0 ? 1 : 0, gates, zeros),
                       carry(state, keys, a.value_width),
-                      saved(q, keys), saved(k, keys), saved(v, values), saved(g, values),
-                      saved(o, values), saved(z, gates), saved(la, a.heads),
+                      saved(q, keys),
+                      saved(k, keys),
+                      saved(v, values),
+                      saved(g, values),
+                      saved(o, values),
+                      saved(z, gates),
+                      saved(la, a.heads),
                       saved(kept, largest.kept_columns()),
-                      scratch(n, values), scratch(h, values), scratch(inverse, a.heads),
+                      scratch(n, values),
+                      scratch(h, values),
+                      scratch(inverse, a.heads),
                       workspace(tiles, linear_attention_workspace(largest))};
   }
 

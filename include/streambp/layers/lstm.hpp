@@ -13,22 +13,14 @@
 namespace streambp {
 
 struct lstm {
-  struct wx_tag { static constexpr const char* name = "wx"; };
-  struct wh_tag { static constexpr const char* name = "wh"; };
-  struct b_tag { static constexpr const char* name = "b"; };
-  struct state_tag { static constexpr const char* name = "state"; };
-  struct z_tag { static constexpr const char* name = "z"; };
-  struct c_tag { static constexpr const char* name = "c"; };
-  struct dh_tag { static constexpr const char* name = "dh"; };
-  struct dc_tag { static constexpr const char* name = "dc"; };
-  static constexpr wx_tag wx{};
-  static constexpr wh_tag wh{};
-  static constexpr b_tag b{};
-  static constexpr state_tag state{};
-  static constexpr z_tag z{};
-  static constexpr c_tag c{};
-  static constexpr dh_tag dh{};
-  static constexpr dc_tag dc{};
+  static constexpr tag<"wx"> wx{};
+  static constexpr tag<"wh"> wh{};
+  static constexpr tag<"b"> b{};
+  static constexpr tag<"state"> state{};
+  static constexpr tag<"z"> z{};
+  static constexpr tag<"c"> c{};
+  static constexpr tag<"dh"> dh{};
+  static constexpr tag<"dc"> dc{};
   static constexpr const char* name = "lstm";
   static constexpr bool counts_flops = true;
   static constexpr reach sees = past;
@@ -47,9 +39,13 @@ struct lstm {
   }
   auto slots() const {
     const initial_value near{0, 1 / std::sqrt(3 * double(units))};
-    return std::tuple{parameter(wx, 4 * units, width, near), parameter(wh, 4 * units, units, near),
-                      parameter(b, 1, 4 * units, zeros), carry(state, 2, units),
-                      saved(z, 4 * units), saved(c, units), scratch(dh, units),
+    return std::tuple{parameter(wx, 4 * units, width, near),
+                      parameter(wh, 4 * units, units, near),
+                      parameter(b, 1, 4 * units, zeros),
+                      carry(state, 2, units),
+                      saved(z, 4 * units),
+                      saved(c, units),
+                      scratch(dh, units),
                       scratch(dc, units)};
   }
 

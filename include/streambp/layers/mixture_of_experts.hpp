@@ -14,52 +14,34 @@ namespace streambp {
 
 struct expert_options {
   position features = 0;
-  position inner = 0;       // of one expert
+  position inner = 0;  // of one expert
   position experts = 1;
-  position top = 1;         // experts a token
-  bool normalised = true;   // the weights of a token's experts sum to 1
-  double balance = 0;       // · experts Σ_e (share of choices)_e (mean probability)_e
-  double z_loss = 0;        // · mean (log Σ exp logits)²
+  position top = 1;        // experts a token
+  bool normalised = true;  // the weights of a token's experts sum to 1
+  double balance = 0;      // · experts Σ_e (share of choices)_e (mean probability)_e
+  double z_loss = 0;       // · mean (log Σ exp logits)²
   activation kind = activation::silu;
 };
 
 struct mixture_of_experts {
-  struct router_tag { static constexpr const char* name = "router"; };
-  struct gate_tag { static constexpr const char* name = "gate"; };
-  struct up_tag { static constexpr const char* name = "up"; };
-  struct down_tag { static constexpr const char* name = "down"; };
-  struct sums_tag { static constexpr const char* name = "sums"; };
-  struct p_tag { static constexpr const char* name = "p"; };
-  struct lse_tag { static constexpr const char* name = "lse"; };
-  struct chosen_tag { static constexpr const char* name = "chosen"; };
-  struct weights_tag { static constexpr const char* name = "weights"; };
-  struct place_tag { static constexpr const char* name = "place"; };
-  struct x_tag { static constexpr const char* name = "x"; };
-  struct g_tag { static constexpr const char* name = "g"; };
-  struct u_tag { static constexpr const char* name = "u"; };
-  struct y_tag { static constexpr const char* name = "y"; };
-  struct h_tag { static constexpr const char* name = "h"; };
-  struct dx_tag { static constexpr const char* name = "dx"; };
-  struct dw_tag { static constexpr const char* name = "dw"; };
-  struct first_tag { static constexpr const char* name = "first"; };
-  static constexpr router_tag router{};
-  static constexpr gate_tag gate{};
-  static constexpr up_tag up{};
-  static constexpr down_tag down{};
-  static constexpr sums_tag sums{};
-  static constexpr p_tag p{};
-  static constexpr lse_tag lse{};
-  static constexpr chosen_tag chosen{};
-  static constexpr weights_tag weights{};
-  static constexpr place_tag place{};
-  static constexpr x_tag copies{};
-  static constexpr g_tag g{};
-  static constexpr u_tag u{};
-  static constexpr y_tag y_copies{};
-  static constexpr h_tag h{};
-  static constexpr dx_tag dx_copies{};
-  static constexpr dw_tag dw{};
-  static constexpr first_tag first{};
+  static constexpr tag<"router"> router{};
+  static constexpr tag<"gate"> gate{};
+  static constexpr tag<"up"> up{};
+  static constexpr tag<"down"> down{};
+  static constexpr tag<"sums"> sums{};
+  static constexpr tag<"p"> p{};
+  static constexpr tag<"lse"> lse{};
+  static constexpr tag<"chosen"> chosen{};
+  static constexpr tag<"weights"> weights{};
+  static constexpr tag<"place"> place{};
+  static constexpr tag<"x"> copies{};
+  static constexpr tag<"g"> g{};
+  static constexpr tag<"u"> u{};
+  static constexpr tag<"y"> y_copies{};
+  static constexpr tag<"h"> h{};
+  static constexpr tag<"dx"> dx_copies{};
+  static constexpr tag<"dw"> dw{};
+  static constexpr tag<"first"> first{};
   static constexpr const char* name = "experts";
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr reach sees = row;
@@ -71,8 +53,11 @@ struct mixture_of_experts {
     expect_positive(name, "features", given.features);
     expect_positive(name, "inner", given.inner);
     expect_positive(name, "top", given.top);
+    expect_finite(name, "balance", given.balance, 0);
+    expect_finite(name, "z_loss", given.z_loss, 0);
     if (given.top > given.experts)
-      throw shape_error(sentence("experts: the top ", given.top, " of ", given.experts, " experts"));
+      throw shape_error(
+          sentence("experts: the top ", given.top, " of ", given.experts, " experts"));
   }
 
   position features(position given) const {
@@ -83,13 +68,23 @@ struct mixture_of_experts {
     const auto& o = options;
     const position d = o.features, e = o.experts, k = o.top;
     const initial_value in{0, 1 / std::sqrt(double(d))}, out{0, 1 / std::sqrt(double(o.inner))};
-    return std::tuple{parameter(router, e, d, in), parameter(gate, e * o.inner, d, in),
-                      parameter(up, e * o.inner, d, in), parameter(down, e * d, o.inner, out),
+    return std::tuple{parameter(router, e, d, in),
+                      parameter(gate, e * o.inner, d, in),
+                      parameter(up, e * o.inner, d, in),
+                      parameter(down, e * d, o.inner, out),
                       tally(sums, 2 * e + 1),
-                      saved(p, e), saved(lse, 1), saved(chosen, k), saved(weights, k),
-                      saved(place, k), saved(copies, k * d), saved(g, k * o.inner),
-                      saved(u, k * o.inner), saved(y_copies, k * d),
-                      scratch(h, k * o.inner), scratch(dx_copies, k * d), scratch(dw, k),
+                      saved(p, e),
+                      saved(lse, 1),
+                      saved(chosen, k),
+                      saved(weights, k),
+                      saved(place, k),
+                      saved(copies, k * d),
+                      saved(g, k * o.inner),
+                      saved(u, k * o.inner),
+                      saved(y_copies, k * d),
+                      scratch(h, k * o.inner),
+                      scratch(dx_copies, k * d),
+                      scratch(dw, k),
                       workspace(first, e + 1)};
   }
 
@@ -144,7 +139,8 @@ struct mixture_of_experts {
     project_back(at.on, at[p], at[router], dx, write::add);
   }
 
-  // balance · E Σ_e (times_e / (T top)) (mass_e / T) + z_loss Σ lse² / T; the choices have no gradient.
+  // balance · E Σ_e (times_e / (T top)) (mass_e / T) + z_loss Σ lse² / T; the choices have no
+  // gradient.
   double side_loss(auto& at) const {
     const auto sum = at[sums], slope = at.d(sums);
     const position experts = options.experts;

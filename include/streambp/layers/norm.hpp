@@ -8,10 +8,8 @@ namespace streambp {
 
 // y = gain ∘ x / sqrt(mean x² + epsilon)
 struct rms_norm {
-  struct gain_tag { static constexpr const char* name = "gain"; };
-  struct inverse_tag { static constexpr const char* name = "inverse"; };
-  static constexpr gain_tag gain{};
-  static constexpr inverse_tag inverse{};
+  static constexpr tag<"gain"> gain{};
+  static constexpr tag<"inverse"> inverse{};
   static constexpr const char* name = "rms_norm";
   static constexpr bool counts_flops = true, backward_reads_output = false;
 
@@ -20,6 +18,7 @@ struct rms_norm {
 
   explicit rms_norm(position width, double epsilon = 1e-6) : width(width), epsilon(epsilon) {
     expect_positive(name, "width", width);
+    expect_finite(name, "epsilon", epsilon, 0);
   }
 
   position features(position given) const {
@@ -38,12 +37,9 @@ struct rms_norm {
 
 // y = gain ∘ (x - mean) / sqrt(variance + epsilon) + bias
 struct layer_norm {
-  struct gain_tag { static constexpr const char* name = "gain"; };
-  struct bias_tag { static constexpr const char* name = "bias"; };
-  struct statistics_tag { static constexpr const char* name = "statistics"; };
-  static constexpr gain_tag gain{};
-  static constexpr bias_tag bias{};
-  static constexpr statistics_tag statistics{};
+  static constexpr tag<"gain"> gain{};
+  static constexpr tag<"bias"> bias{};
+  static constexpr tag<"statistics"> statistics{};
   static constexpr const char* name = "layer_norm";
   static constexpr bool counts_flops = true, backward_reads_output = false;
 
@@ -52,6 +48,7 @@ struct layer_norm {
 
   explicit layer_norm(position width, double epsilon = 1e-5) : width(width), epsilon(epsilon) {
     expect_positive(name, "width", width);
+    expect_finite(name, "epsilon", epsilon, 0);
   }
 
   position features(position given) const {

@@ -27,60 +27,33 @@ struct state_space_options {
 };
 
 struct state_space {
-  struct in_tag { static constexpr const char* name = "in"; };
-  struct kernel_tag { static constexpr const char* name = "kernel"; };
-  struct kernel_bias_tag { static constexpr const char* name = "kernel_bias"; };
-  struct dt_bias_tag { static constexpr const char* name = "dt_bias"; };
-  struct a_log_tag { static constexpr const char* name = "a_log"; };
-  struct skip_tag { static constexpr const char* name = "skip"; };
-  struct gain_tag { static constexpr const char* name = "gain"; };
-  struct out_tag { static constexpr const char* name = "out"; };
-  struct behind_tag { static constexpr const char* name = "behind"; };
-  struct state_tag { static constexpr const char* name = "state"; };
-  struct parts_tag { static constexpr const char* name = "parts"; };
-  struct c_tag { static constexpr const char* name = "c"; };
-  struct dt_tag { static constexpr const char* name = "dt"; };
-  struct la_tag { static constexpr const char* name = "la"; };
-  struct o_tag { static constexpr const char* name = "o"; };
-  struct kept_tag { static constexpr const char* name = "kept"; };
-  struct u_tag { static constexpr const char* name = "u"; };
-  struct du_tag { static constexpr const char* name = "du"; };
-  struct h_tag { static constexpr const char* name = "h"; };
-  struct n_tag { static constexpr const char* name = "n"; };
-  struct dh_tag { static constexpr const char* name = "dh"; };
-  struct dq_tag { static constexpr const char* name = "dq"; };
-  struct dk_tag { static constexpr const char* name = "dk"; };
-  struct inverse_tag { static constexpr const char* name = "inverse"; };
-  struct ddt_tag { static constexpr const char* name = "ddt"; };
-  struct dskip_tag { static constexpr const char* name = "dskip"; };
-  struct tiles_tag { static constexpr const char* name = "tiles"; };
-  static constexpr in_tag in{};
-  static constexpr kernel_tag kernel{};
-  static constexpr kernel_bias_tag kernel_bias{};
-  static constexpr dt_bias_tag dt_bias{};
-  static constexpr a_log_tag a_log{};
-  static constexpr skip_tag skip{};
-  static constexpr gain_tag gain{};
-  static constexpr out_tag out{};
-  static constexpr behind_tag behind{};
-  static constexpr state_tag state{};
-  static constexpr parts_tag parts{};
-  static constexpr c_tag c{};
-  static constexpr dt_tag dt{};
-  static constexpr la_tag la{};
-  static constexpr o_tag o{};
-  static constexpr kept_tag kept{};
-  static constexpr u_tag u{};
-  static constexpr du_tag du{};
-  static constexpr h_tag h{};
-  static constexpr n_tag n{};
-  static constexpr dh_tag dh{};
-  static constexpr dq_tag dq{};
-  static constexpr dk_tag dk{};
-  static constexpr inverse_tag inverse{};
-  static constexpr ddt_tag ddt{};
-  static constexpr dskip_tag dskip{};
-  static constexpr tiles_tag tiles{};
+  static constexpr tag<"in"> in{};
+  static constexpr tag<"kernel"> kernel{};
+  static constexpr tag<"kernel_bias"> kernel_bias{};
+  static constexpr tag<"dt_bias"> dt_bias{};
+  static constexpr tag<"a_log"> a_log{};
+  static constexpr tag<"skip"> skip{};
+  static constexpr tag<"gain"> gain{};
+  static constexpr tag<"out"> out{};
+  static constexpr tag<"behind"> behind{};
+  static constexpr tag<"state"> state{};
+  static constexpr tag<"parts"> parts{};
+  static constexpr tag<"c"> c{};
+  static constexpr tag<"dt"> dt{};
+  static constexpr tag<"la"> la{};
+  static constexpr tag<"o"> o{};
+  static constexpr tag<"kept"> kept{};
+  static constexpr tag<"u"> u{};
+  static constexpr tag<"du"> du{};
+  static constexpr tag<"h"> h{};
+  static constexpr tag<"n"> n{};
+  static constexpr tag<"dh"> dh{};
+  static constexpr tag<"dq"> dq{};
+  static constexpr tag<"dk"> dk{};
+  static constexpr tag<"inverse"> inverse{};
+  static constexpr tag<"ddt"> ddt{};
+  static constexpr tag<"dskip"> dskip{};
+  static constexpr tag<"tiles"> tiles{};
   static constexpr const char* name = "state_space";
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr reach sees = past;
@@ -96,6 +69,7 @@ struct state_space {
     expect_positive(name, "states", a.states);
     expect_positive(name, "groups", a.groups);
     expect_positive(name, "taps", a.taps);
+    expect_finite(name, "epsilon", a.epsilon, 0);
     if (a.inner < 1 || a.inner % a.head_width != 0)
       throw shape_error(sentence(name, ": an inner width of ", a.inner,
                                  " does not divide into heads of ", a.head_width));
@@ -117,14 +91,26 @@ struct state_space {
                       parameter(kernel_bias, 1, convolved(), zeros),
                       parameter(dt_bias, 1, heads(), {-4.6, 1}),  // steps around 0.01
                       parameter(a_log, 1, heads(), {2, 0.6}),     // rates around 8
-                      parameter(skip, 1, heads(), ones), parameter(gain, 1, a.inner, ones),
+                      parameter(skip, 1, heads(), ones),
+                      parameter(gain, 1, a.inner, ones),
                       parameter(out, a.features, a.inner, {0, 1 / std::sqrt(double(a.inner))}),
-                      carry(behind, a.taps - 1, convolved()), carry(state, keys, a.head_width),
-                      saved(parts, all), saved(c, convolved()), saved(dt, heads()),
-                      saved(la, heads()), saved(o, a.inner), saved(kept, largest.kept_columns()),
-                      scratch(u, convolved()), scratch(du, convolved()), scratch(h, a.inner),
-                      scratch(n, a.inner), scratch(dh, a.inner), scratch(dq, keys),
-                      scratch(dk, keys), scratch(inverse, 1), scratch(ddt, heads()),
+                      carry(behind, a.taps - 1, convolved()),
+                      carry(state, keys, a.head_width),
+                      saved(parts, all),
+                      saved(c, convolved()),
+                      saved(dt, heads()),
+                      saved(la, heads()),
+                      saved(o, a.inner),
+                      saved(kept, largest.kept_columns()),
+                      scratch(u, convolved()),
+                      scratch(du, convolved()),
+                      scratch(h, a.inner),
+                      scratch(n, a.inner),
+                      scratch(dh, a.inner),
+                      scratch(dq, keys),
+                      scratch(dk, keys),
+                      scratch(inverse, 1),
+                      scratch(ddt, heads()),
                       scratch(dskip, heads()),
                       workspace(tiles, linear_attention_workspace(largest))};
   }
@@ -157,8 +143,8 @@ struct state_space {
     const auto v = at[h], dv = at[h], dla = at[n].middle_cols(0, heads());
     state_inputs_of(at, v);
     linear_attention_backward(at.on, shape(at.chunk.tile), at.pieces(), at.states(state),
-                              c_of(at[u]), b_of(at[u]), v, at[la], d_o, at[dq], at[dk], dv,
-                              dla, at[kept], at[tiles]);
+                              c_of(at[u]), b_of(at[u]), v, at[la], d_o, at[dq], at[dk], dv, dla,
+                              at[kept], at[tiles]);
     state_inputs_backward(at.on, at[dt], at[skip], x_of(at[u]), dv, d_o, x_of(at[du]), at[ddt],
                           at[dskip]);
     if (at.trains(skip)) add_column_sums(at.on, at[dskip], at.d(skip), at.grains());

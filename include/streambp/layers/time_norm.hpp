@@ -1,5 +1,6 @@
 // Normalisation over time: each feature over the tokens of its segment,
-// y = gain ∘ (x - mean) / sqrt(variance + epsilon) + bias. Its read sees a total, so a cut stands before it.
+// y = gain ∘ (x - mean) / sqrt(variance + epsilon) + bias. Its read sees a total, so a cut stands
+// before it.
 #pragma once
 
 #include "../split/slot.hpp"
@@ -8,12 +9,9 @@
 namespace streambp {
 
 struct time_norm {
-  struct gain_tag { static constexpr const char* name = "gain"; };
-  struct bias_tag { static constexpr const char* name = "bias"; };
-  struct moments_tag { static constexpr const char* name = "moments"; };
-  static constexpr gain_tag gain{};
-  static constexpr bias_tag bias{};
-  static constexpr moments_tag moments{};
+  static constexpr tag<"gain"> gain{};
+  static constexpr tag<"bias"> bias{};
+  static constexpr tag<"moments"> moments{};
   static constexpr const char* name = "time_norm";
   static constexpr bool counts_flops = true, backward_reads_output = false;
   static constexpr reach sees = all;
@@ -23,6 +21,7 @@ struct time_norm {
 
   explicit time_norm(position width, double epsilon = 1e-5) : width(width), epsilon(epsilon) {
     expect_positive(name, "width", width);
+    expect_finite(name, "epsilon", epsilon, 0);
   }
 
   position features(position given) const {

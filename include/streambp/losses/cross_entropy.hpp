@@ -15,6 +15,16 @@ struct cross_entropy {
   logit_transform logits{};
   over average = over::tokens;
 
+  // Throws data_error.
+  void check(position) const {
+    if (!(label_smoothing >= 0 && label_smoothing <= 1))
+      throw data_error(
+          sentence("cross_entropy: label_smoothing is ", label_smoothing, "; it is 0 to 1"));
+    if (!(z_loss >= 0 && std::isfinite(z_loss)))
+      throw data_error(
+          sentence("cross_entropy: z_loss is ", z_loss, "; it is finite and not negative"));
+  }
+
   bool wants_mean() const { return label_smoothing != 0; }
 
   token_term term(const row_statistics& r, const token&) const {

@@ -32,10 +32,11 @@ struct direct_preference {
     const double n = double(pairs.size());
     for (const auto& [c, r] : pairs) {
       const auto chosen = std::size_t(c), rejected = std::size_t(r);
-      const double margin = beta * ((sums[chosen] - reference[chosen]) -
-                                    (sums[rejected] - reference[rejected]));
+      const double margin =
+          beta * ((sums[chosen] - reference[chosen]) - (sums[rejected] - reference[rejected]));
       // -log sigmoid(m) = log(1 + exp(-m)), from the side that cannot overflow.
-      value += (margin > 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin) / n;
+      value +=
+          (margin > 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin) / n;
       const double slope = -beta / (1 + std::exp(margin)) / n;
       slopes[chosen] += slope;
       slopes[rejected] -= slope;
@@ -48,14 +49,17 @@ struct direct_preference {
     if (position(reference.size()) != segments)
       throw data_error(sentence("direct_preference: ", reference.size(),
                                 " reference log-probabilities for ", segments, " segments"));
+    if (!(beta >= 0 && std::isfinite(beta)))
+      throw data_error(
+          sentence("direct_preference: beta is ", beta, "; it is finite and not negative"));
     for (const auto& [c, r] : pairs)
       if (c < 0 || c >= segments || r < 0 || r >= segments || c == r)
         throw data_error(sentence("direct_preference: pair (", c, ", ", r, ") of ", segments,
                                   " segments; name two different ones"));
     for (std::size_t s = 0; s < reference.size(); ++s)
       if (!std::isfinite(reference[s]))
-        throw data_error(sentence("direct_preference: reference log-probability ", s, " is ",
-                                  reference[s]));
+        throw data_error(
+            sentence("direct_preference: reference log-probability ", s, " is ", reference[s]));
   }
 };
 

@@ -26,8 +26,9 @@ struct adamw_options {
 template <class Scalar>
 class adamw {
  public:
+  // Throws data_error when an option cannot be.
   explicit adamw(const parameter_table& table, adamw_options options = {}, int threads = 1)
-      : options_(options),
+      : options_(checked(options, threads)),
         parameters_(table.parameters),
         first_(std::size_t(table.gradients)),
         second_(std::size_t(table.gradients)),
@@ -39,11 +40,13 @@ class adamw {
   }
 
   // One step along gradient · factor (see clip_factor). Throws shape_error unless the buffers are
-  // those of the table. Requires a finite gradient.
+  // those of the table, data_error when a rate or factor cannot be. Requires a finite gradient.
   void update(std::span<Scalar> parameters, std::span<const Scalar> gradient, double rate,
               double factor = 1) {
     expect_size("parameters", parameters.size(), parameters_);
     expect_size("gradient", gradient.size(), position(first_.size()));
+    expect("rate", rate, rate >= 0, "not negative");
+    expect("factor", factor, true, "");
     ++steps_;
     const double t = double(steps_);
     const step s{1 - options_.beta1,
@@ -107,6 +110,19 @@ class adamw {
     return cpu::load(lane, cpu::whole<Scalar>{});
   }
 
+  static void expect(const char* what, double value, bool in_range, const char* range) {
+    if (!std::isfinite(value) || !in_range)
+      throw data_error(sentence("adamw: ", what, " is ", value, "; it is finite",
+                                *range ? sentence(" and ", range) : std::string()));
+  }
+  static adamw_options checked(const adamw_options& o, int threads) {
+    expect("beta1", o.beta1, o.beta1 >= 0 && o.beta1 < 1, "in [0, 1)");
+    expect("beta2", o.beta2, o.beta2 >= 0 && o.beta2 < 1, "in [0, 1)");
+    expect("epsilon", o.epsilon, o.epsilon >= 0, "not negative");
+    expect("decay", o.decay, o.decay >= 0, "not negative");
+    expect("threads", threads, threads >= 1, "at least 1");
+    return o;
+  }
   static void expect_size(const char* what, std::size_t size, position wanted) {
     if (position(size) != wanted)
       throw shape_error(

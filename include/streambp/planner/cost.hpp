@@ -18,12 +18,19 @@ class flop_counts {
   using scalar = typename Device::scalar;
   using list = instance_list<Model>;
 
-  flop_counts(const list& model, const plan_shape& shape) : model_(model), shape_(shape), cells_(model) {
+  flop_counts(const list& model, const plan_shape& shape)
+      : model_(model), shape_(shape), cells_(model) {
     arena nothing;
     const packed& samples = shape.samples;
     cells_.place_alone(nothing, model,
-                       {samples.tokens(), shape.prefix, samples.tokens(), {1, 1}, shape.threads,
-                        samples.segments(), samples.parent_count(), shape.context.tokens()});
+                       {samples.tokens(),
+                        shape.prefix,
+                        samples.tokens(),
+                        {1, 1},
+                        shape.threads,
+                        samples.segments(),
+                        samples.parent_count(),
+                        shape.context.tokens()});
     for (position i = 0; i < position(model.count()); ++i)
       cells_.with(model, i, [&](const auto& section, auto& cell) {
         shape_parameters(section, model.sections[std::size_t(i)], cell);
@@ -77,11 +84,12 @@ class flop_counts {
   position remembered(position i, row_range rows, const visit& why, bool backward) {
     const auto& instance = model_.sections[std::size_t(i)];
     if (rows.rows() <= 0) return 0;
-    const question key{instance.type,  rows.first, rows.last,    why.remembers, why.state_only,
-                       why.result,     why.saves,  why.restored, why.first,     backward};
+    const question key{instance.type, rows.first, rows.last,    why.remembers, why.state_only,
+                       why.result,    why.saves,  why.restored, why.first,     backward};
     if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
     const chunk_place at = place(rows);
-    const view<scalar> x{nullptr, rows.rows(), instance.in()}, y{nullptr, rows.rows(), instance.out};
+    const view<scalar> x{nullptr, rows.rows(), instance.in()},
+        y{nullptr, rows.rows(), instance.out};
     on_.reset_flops();
     cells_.with(model_, i, [&](const auto& section, auto& cell) {
       if (backward)

@@ -1,40 +1,16 @@
-// From a budget in bytes to the fastest exact plan that fits.
+// Plans for one model, loss and packed batch: the search within a budget, and single plans asked
+// for by hand.
 #pragma once
 
-#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
 
-#include "../core/bytes.hpp"
-#include "../cpu/device.hpp"
-#include "../engine/door.hpp"
 #include "../traits/loss_traits.hpp"
-#include "longest.hpp"
+#include "plan_options.hpp"
 #include "search.hpp"
 
 namespace streambp {
-
-inline constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
-
-// All optional; 0 leaves a choice to the planner.
-struct plan_options {
-  std::size_t budget = unlimited;  // bytes for everything a step needs
-  int threads = 1;
-  position chunk = 0;       // rows at most; rounded to whole grains
-  position head_chunk = 0;
-  position stage = 0;       // blocks (repetitions) a stage
-  position features = 0;    // of the input rows of a model that takes no tokens
-  position prefix = 0;      // memory rows ahead of every sample
-  bool input_gradient = false;
-  bool keep = true;         // memories, outputs and chunks may be kept where the budget allows
-  bool fuse_head = true;    // the head may run inside the last stage
-  position carry_interval = 0;    // chunks between carries that are kept
-  packed context{};               // the other stream, of a model that crosses to one
-  position context_features = 0;
-  geometry grains{};
-};
-
-// A plan for one scalar type.
-template <class Scalar>
-struct typed_plan : step_plan {};
 
 namespace detail {
 
@@ -51,8 +27,14 @@ inline void set_chunks(step_plan& p, position chunk, position head_chunk) {
 
 template <class List>
 void set_sweeps(step_plan& p, const List& model, bool couples) {
-  sweep_facts f{p.choice.stages, {}, {}, p.choice.fuses_head, model.tallies(), couples,
-                p.shape.input_gradient ? 0 : model.lowest_trained(), p.chunk_count()};
+  sweep_facts f{p.choice.stages,
+                {},
+                {},
+                p.choice.fuses_head,
+                model.tallies(),
+                couples,
+                p.shape.input_gradient ? 0 : model.lowest_trained(),
+                p.chunk_count()};
   for (const stage_plan& s : p.choice.stages) {
     f.begins_with_read.push_back(model.sections[std::size_t(s.first)].part == half::read);
     bool state = false;
@@ -74,7 +56,10 @@ inline std::vector<position> sizes(position grain, position all, position forced
 
 }  // namespace detail
 
-// Plans for one model, loss and packed batch: the search, and single plans asked for by hand.
+// A model of more sections is cut at regular distances between its blocks, so that the search stays
+// short.
+inline constexpr position most_free_sections = 18;
+
 template <class Device, class Model, class Loss>
 class planner {
  public:
@@ -83,22 +68,17 @@ class planner {
 
   planner(const Model& model, const packed& samples, const plan_options& options)
       : model_(model, options.features), options_(options) {
-    if (samples.tokens() == 0)
-      throw shape_error("plan: the packed samples hold no token");
-    const position tile = options.grains.tile;
-    if (tile != 8 && tile != 16 && tile != 32 && tile != largest_tile)
-      throw shape_error(sentence("plan: a tile of ", tile, " rows; it is 8, 16, 32 or 64"));
-    if (options.grains.grain < tile)
-      throw shape_error(sentence("plan: a grain of ", options.grains.grain, " rows holds no tile of ", tile));
-    if (options.threads < 1)
-      throw shape_error(sentence("plan: ", options.threads, " threads; at least 1"));
-    frame_.shape = {samples,         options.features, options.prefix, options.threads,
-                    options.grains, options.input_gradient, options.context,
-                    options.context_features};
+    check(samples, options);
+    check_sizes(samples.tokens());
+    frame_.model = model_.fingerprint();
+    frame_.shape = {samples,         options.features,        options.prefix,
+                    options.threads, options.grains,          options.input_gradient,
+                    options.context, options.context_features};
     if (model_.crosses() != (options.context.tokens() > 0))
-      throw shape_error(model_.crosses()
-                            ? "plan: the model reads another stream; give its offsets in options.context"
-                            : "plan: options.context is given, but no layer reads another stream");
+      throw shape_error(
+          model_.crosses()
+              ? "plan: the model reads another stream; give its offsets in options.context"
+              : "plan: options.context is given, but no layer reads another stream");
     if (model_.crosses() && options.context.segments() != samples.segments())
       throw shape_error(sentence("plan: ", samples.segments(), " samples read the other stream's ",
                                  options.context.segments(), "; each has its own"));
@@ -112,7 +92,8 @@ class planner {
     frame_.head_grains = grain_edges(samples, options.grains.tile,
                                      head_grain_of(options.grains, widest), frame_.grains);
     if (model_.crosses())
-      frame_.context_grains = grain_edges(options.context, options.grains.tile, options.grains.grain);
+      frame_.context_grains =
+          grain_edges(options.context, options.grains.tile, options.grains.grain);
     else
       frame_.context_grains = {0};
     flops_ = std::make_unique<flop_counts<Device, Model>>(model_, frame_.shape);
@@ -144,20 +125,26 @@ class planner {
       if (smallest) return a.peak() < b.peak();
       return std::pair(a.cost, a.peak()) < std::pair(b.cost, b.peak());
     };
-    const stage_limits limits{
-        smallest ? unlimited : options_.budget, options_.stage,
-        options_.keep, plain_only};
+    stage_limits limits{.budget = smallest ? unlimited : options_.budget,
+                        .blocks = options_.stage,
+                        .keeps = options_.keep,
+                        .plain_only = plain_only};
+    const bool many = position(model_.count()) > most_free_sections;
     for (step_plan& frame : frames(plain_only)) {
       const stage_costs<Device, Model> costs(model_, *flops_, frame, couples);
-      partial_plan found;
-      const auto stages = search_stages(costs, model_, frame.choice.fuses_head, limits, smallest,
-                                        found);
-      if (!stages) continue;
-      frame.choice.stages = *stages;
-      frame.flops = found.flops + head_flops();
-      frame.cost = cost_of(frame, found.flops);
-      frame.bytes.region = found.bytes();
-      if (!best || better(frame, *best)) best = frame;
+      for (const position every :
+           many&& options_.stage == 0 && !plain_only ? strides(model_) : std::vector<position>{0}) {
+        limits.every = every;
+        partial_plan found;
+        const auto stages =
+            search_stages(costs, model_, frame.choice.fuses_head, limits, smallest, found);
+        if (!stages) continue;
+        frame.choice.stages = *stages;
+        frame.flops = found.flops + head_flops();
+        frame.cost = cost_of(frame, found.flops);
+        frame.bytes.region = found.bytes();
+        if (!best || better(frame, *best)) best = frame;
+      }
     }
     if (best) best = complete(best->choice);
     return best;
@@ -174,9 +161,7 @@ class planner {
     return *planner(*this, o).search();
   }
 
-  position head_flops() {
-    return flops_->head(false) * (couples ? 2 : 1) + flops_->head(true);
-  }
+  position head_flops() { return flops_->head(false) * (couples ? 2 : 1) + flops_->head(true); }
 
  private:
   planner(const planner& other, const plan_options& options)
@@ -213,7 +198,8 @@ class planner {
 
   // Chunks between carries that are kept: every one, or in two levels.
   std::vector<position> intervals(position chunk) const {
-    if (options_.carry_interval > 0) return {options_.carry_interval};
+    if (options_.carry_interval > 0)
+      return {std::min(options_.carry_interval, frame_.shape.samples.tokens())};
     const bool carries = std::any_of(model_.sections.begin(), model_.sections.end(),
                                      [](const auto& s) { return s.split.carries; });
     const position chunks = ceil_div(frame_.shape.samples.tokens(), chunk);
@@ -240,6 +226,40 @@ class planner {
            double(head_flops()) * slow(tokens, position(p.head_chunks.size()) - 1);
   }
 
+  static void check(const packed& samples, const plan_options& o) {
+    if (samples.tokens() == 0) throw shape_error("plan: the packed samples hold no token");
+    const position tile = o.grains.tile;
+    if (tile != 8 && tile != 16 && tile != 32 && tile != largest_tile)
+      throw shape_error(sentence("plan: a tile of ", tile, " rows; it is 8, 16, 32 or 64"));
+    if (o.grains.grain > largest_size)
+      throw shape_error(
+          sentence("plan: a grain of ", o.grains.grain, " rows; at most ", largest_size));
+    if (o.grains.grain < tile)
+      throw shape_error(
+          sentence("plan: a grain of ", o.grains.grain, " rows holds no tile of ", tile));
+    if (o.threads < 1) throw shape_error(sentence("plan: ", o.threads, " threads; at least 1"));
+    const std::pair<const char*, position> sizes[] = {
+        {"chunk", o.chunk},       {"head_chunk", o.head_chunk},
+        {"stage", o.stage},       {"carry_interval", o.carry_interval},
+        {"features", o.features}, {"context_features", o.context_features},
+        {"prefix", o.prefix}};
+    for (const auto& [name, size] : sizes)
+      if (size < 0) throw shape_error(sentence("plan: ", name, " is ", size, "; 0 leaves it out"));
+  }
+  // Bytes and FLOPs are counted in 64 bits.
+  void check_sizes(position tokens) const {
+    if (!list::takes_tokens() && options_.features == 0)
+      throw shape_error("plan: the model takes rows; options.features says how wide they are");
+    dependency split = model_.head.split;
+    for (const section_instance& s : model_.sections) split = then(split, s.split);
+    double entries = double(tokens), widest = 1;
+    for (const section_instance& s : model_.sections) widest = std::max(widest, double(s.out));
+    widest = std::max(widest, double(model_.head.out));
+    entries *= split.remembers ? std::max(double(tokens), widest) : widest;
+    if (tokens > largest_size || entries * widest > 0x1p60)
+      throw shape_error(sentence("plan: ", tokens, " tokens of up to ", position(widest),
+                                 " features are more than 64 bits can count"));
+  }
   void check(const plan_choice& c) const {
     const position n = position(model_.count());
     position at = 0;
@@ -254,7 +274,8 @@ class planner {
     }
     if (at != n) throw shape_error(sentence("plan: stages end at section ", at, " of ", n));
     if (c.fuses_head && couples)
-      throw shape_error("plan: a coupled loss needs all rows before its gradient; the head cannot be fused");
+      throw shape_error(
+          "plan: a coupled loss needs all rows before its gradient; the head cannot be fused");
     if (c.fuses_head && c.stages.back().first <= model_.shared_with_head)
       throw shape_error("plan: the head shares a parameter with its own stage; it cannot be fused");
     const stage_plan& last = c.stages.back();
@@ -270,46 +291,5 @@ class planner {
   step_plan frame_;
   std::unique_ptr<flop_counts<Device, Model>> flops_;
 };
-
-// What plan() does for a model and a loss that nothing is wrong with.
-template <class Scalar, class Model, class Loss>
-typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
-                                const plan_options& options) {
-  planner<cpu::device<Scalar>, Model, Loss> search(model, samples, options);
-  const auto best = search.search();
-  if (!best) {
-    const step_plan least = *search.search(true);
-    throw budget_error(
-        sentence("plan: no exact plan of ", samples.tokens(), " tokens fits ", options.budget,
-                 " bytes (", bytes_in_words(options.budget), "); the least is ", least.peak(),
-                 " bytes (", bytes_in_words(least.peak()), ")",
-                 options.chunk || options.stage || options.head_chunk
-                     ? ", with the chunk and stage that were asked for"
-                     : ""),
-        least.peak());
-  }
-  typed_plan<Scalar> p{*best};
-  p.least_flops = search.plain().flops;
-  if (p.budget != 0)
-    p.limit = longest_sequence(samples, options.grains.grain, p.budget, [&](const packed& longer) {
-      plan_options o = options;
-      o.keep = false;  // what is kept costs bytes, and so does a larger head chunk
-      o.head_chunk = 1;
-      return planner<cpu::device<Scalar>, Model, Loss>(model, longer, o).search(true)->bytes;
-    });
-  return p;
-}
-
-// The fastest exact plan of `model` and `loss` for `samples` that fits options.budget. Throws
-// budget_error, with the least that would do, when none fits; shape_error when layers do not fit
-// together.
-template <class Scalar = float, class Model, class Loss>
-typed_plan<Scalar> plan(const Model& model, const Loss&, const packed& samples,
-                        const plan_options& options = {}) {
-  if constexpr (explain_step<cpu::device<Scalar>, Model, Loss>())
-    return fastest_plan<Scalar, Model, Loss>(model, samples, options);
-  else
-    return {};
-}
 
 }  // namespace streambp

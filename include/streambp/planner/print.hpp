@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../core/bytes.hpp"
-#include "planner.hpp"
+#include "fastest_plan.hpp"
 #include "table.hpp"
 
 namespace streambp {

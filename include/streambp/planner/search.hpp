@@ -1,4 +1,5 @@
-// The cheapest run of stages that fits: a dynamic programme over the places where a stage may be cut.
+// The cheapest run of stages that fits: a dynamic programme over the places where a stage may be
+// cut.
 #pragma once
 
 #include <algorithm>
@@ -15,37 +16,72 @@ struct partial_plan {
   std::size_t persistent = 0;
   std::size_t region = 0;
   position flops = 0;
-  stage_plan stage{};       // the last one
-  std::size_t from = 0;     // its predecessor among the points of stage.first
+  stage_plan stage{};    // the last one
+  std::size_t from = 0;  // its predecessor among the points of stage.first
   std::size_t bytes() const { return persistent + region; }
 };
 
 // What the caller asks of stages.
 struct stage_limits {
   std::size_t budget = std::numeric_limits<std::size_t>::max();
-  position blocks = 0;    // repetitions a stage, when forced; 0: free
-  bool keeps = true;      // memories and outputs may be kept
+  position blocks = 0;      // repetitions a stage, when forced; 0: free
+  position every = 0;       // cut at every so manieth place between blocks; 0: free
+  bool keeps = true;        // memories and outputs may be kept
   bool plain_only = false;  // one stage between forced cuts, everything kept
+
+  bool regular() const { return blocks > 0 || every > 0; }
 };
 
-// Where a stage may begin: anywhere between sections; with `blocks`, at every blocks-th repetition.
+// Whether section i belongs to a repetition of several.
+template <class List>
+bool repeats(const List& model, position i) {
+  for (const auto& s : model.sections)
+    if (s.element == model.sections[std::size_t(i)].element && s.repetition > 0) return true;
+  return false;
+}
+
+// Whether a block begins with section i: another element of the model, or another repetition. What
+// stands before the first repetition belongs to it.
+template <class List>
+bool begins_block(const List& model, position i) {
+  if (i == 0) return false;
+  const auto &s = model.sections[std::size_t(i)], &before = model.sections[std::size_t(i) - 1];
+  return s.repetition > 0 ? s.repetition != before.repetition
+                          : s.element != before.element && !repeats(model, i);
+}
+
+// Where a stage may begin: anywhere between sections, or where the limits say.
 template <class List>
 std::vector<bool> allowed_cuts(const List& model, const stage_limits& limits) {
   const position n = position(model.count());
   std::vector<bool> allowed(std::size_t(n) + 1, false);
   allowed[std::size_t(n)] = true;
-  // Longer models are cut at repetitions only: the search stays short, and blocks are alike.
-  const bool anywhere = limits.blocks == 0 && n <= 24;
+  position place = 0;
   for (position i = 0; i < n; ++i) {
     const auto& s = model.sections[std::size_t(i)];
-    const bool begins = i > 0 && (s.element != model.sections[std::size_t(i) - 1].element ||
-                                  s.repetition != model.sections[std::size_t(i) - 1].repetition);
-    const bool repeats = begins && s.repetition > 0;
+    const bool begins = begins_block(model, i);
+    place += begins;
     allowed[std::size_t(i)] =
-        i == 0 || s.forced_cut || (!limits.plain_only && (anywhere || (limits.blocks == 0 && begins) ||
-        (limits.blocks > 0 && repeats && s.repetition % limits.blocks == 0)));
+        i == 0 || s.forced_cut ||
+        (!limits.plain_only &&
+         (limits.blocks > 0  ? begins && s.repetition > 0 && s.repetition % limits.blocks == 0
+          : limits.every > 0 ? begins && place % limits.every == 0
+                             : true));
   }
   return allowed;
+}
+
+// Which regular cuts are tried when those anywhere would be too many.
+template <class List>
+std::vector<position> strides(const List& model) {
+  position places = 1;
+  for (position i = 0; i < position(model.count()); ++i) places += begins_block(model, i);
+  std::vector<position> all;
+  for (position power = 1; power < places; power *= 2)
+    for (const position stride : {power, power + power / 2})
+      if (stride < places && (all.empty() || stride > all.back())) all.push_back(stride);
+  all.push_back(places);
+  return all;
 }
 
 // Adds a point unless another one is at least as good in everything; drops those that it beats.
@@ -56,6 +92,29 @@ inline void add_point(std::vector<partial_plan>& front, const partial_plan& p) {
     return p.persistent <= q.persistent && p.region <= q.region && p.flops <= q.flops;
   });
   front.push_back(p);
+}
+
+// Of many points those that stand for all: in each of `most` ranges of bytes the one of fewest
+// FLOPs and the one of fewest persistent bytes.
+inline void thin(std::vector<partial_plan>& front, std::size_t most) {
+  if (front.size() <= 2 * most) return;
+  const auto by_bytes = [](const auto& a, const auto& b) { return a.bytes() < b.bytes(); };
+  std::sort(front.begin(), front.end(), by_bytes);
+  const double least = double(front.front().bytes()),
+               step = (double(front.back().bytes()) - least) / double(most) + 1;
+  std::vector<partial_plan> kept;
+  for (std::size_t i = 0; i < front.size();) {
+    const auto range = std::size_t((double(front[i].bytes()) - least) / step);
+    std::size_t fewest = i, smallest = i;
+    for (; i < front.size() && std::size_t((double(front[i].bytes()) - least) / step) == range;
+         ++i) {
+      if (front[i].flops < front[fewest].flops) fewest = i;
+      if (front[i].persistent < front[smallest].persistent) smallest = i;
+    }
+    kept.push_back(front[fewest]);
+    if (smallest != fewest) kept.push_back(front[smallest]);
+  }
+  front = std::move(kept);
 }
 
 // What may be kept of a stage.
@@ -88,10 +147,11 @@ std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device, M
   fronts[0].push_back({});
   for (position first = 0; first < n; ++first) {
     if (fronts[std::size_t(first)].empty()) continue;
+    thin(fronts[std::size_t(first)], 128);
     for (position last = first + 1; last <= n; ++last) {
-      // With a number of blocks given, every cut that it allows is made.
+      // Regular cuts are all made.
       const bool forced = last < n && (model.sections[std::size_t(last)].forced_cut ||
-                                       (limits.blocks > 0 && allowed[std::size_t(last)]));
+                                       (limits.regular() && allowed[std::size_t(last)]));
       if (allowed[std::size_t(last)]) {
         const bool final_stage = last == n;
         // Two uses of one parameter are swept one after the other.
@@ -104,7 +164,8 @@ std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device, M
               const partial_plan& before = fronts[std::size_t(first)][from];
               partial_plan p{before.persistent + c.persistent, std::max(before.region, c.region),
                              before.flops + (smallest ? 0 : c.flops), s, from};
-              if (final_stage) p.persistent += costs.fixed_bytes() + (streams ? costs.stream_bytes() : 0);
+              if (final_stage)
+                p.persistent += costs.fixed_bytes() + (streams ? costs.stream_bytes() : 0);
               if (p.bytes() <= limits.budget) add_point(fronts[std::size_t(last)], p);
             }
           }

@@ -61,8 +61,7 @@ class stage_costs {
     const std::size_t chunk_gradient = fused && s.first == 0 ? chunk_gradient_ : 0;
     const std::size_t visit = gradients + chunk_gradient + (s.keeps_chunk ? 0 : chunk) +
                               std::max(working, fused ? head_ : 0);
-    cost.region = (s.keeps_memory ? 0 : state) +
-                  std::max(visit, final_stage && !fused ? head_ : 0);
+    cost.region = (s.keeps_memory ? 0 : state) + std::max(visit, final_stage && !fused ? head_ : 0);
     cost.flops = flops_of(s, own_last, final_stage);
     return cost;
   }
@@ -94,10 +93,12 @@ class stage_costs {
       cells.with(model_, i, [&](const auto& section, auto& cell) {
         section_bytes& b = bytes_[std::size_t(i)];
         const auto state = [&](bool values) {
-          return placed([&](arena& a) { place_state(a, section, at(i), shape, values, !values, cell); });
+          return placed(
+              [&](arena& a) { place_state(a, section, at(i), shape, values, !values, cell); });
         };
         const auto chunk = [&](bool result, bool keeps) {
-          return placed([&](arena& a) { place_chunk(a, section, at(i), shape, result, keeps, cell); });
+          return placed(
+              [&](arena& a) { place_chunk(a, section, at(i), shape, result, keeps, cell); });
         };
         b.state = state(true);
         b.gradients = state(false);
@@ -105,8 +106,8 @@ class stage_costs {
         b.keepable = chunk(false, false) - chunk(false, true);
         for (const bool result : {false, true}) {
           b.chunk[result] = chunk(result, false);
-          b.working[result] = placed(
-              [&](arena& a) { place_working(a, section, at(i), shape, result, cell); });
+          b.working[result] =
+              placed([&](arena& a) { place_working(a, section, at(i), shape, result, cell); });
         }
         if (at(i).part == half::remember) {
           std::size_t& place = alternate[boundary++ % 2];
@@ -114,8 +115,8 @@ class stage_costs {
         }
       });
     head_ = placed([&](arena& a) {
-      cells.place_head(a, model_, frame.largest_head_chunk(),
-                       frame.shape.samples.child_count(), frame.shape.threads);
+      cells.place_head(a, model_, frame.largest_head_chunk(), frame.shape.samples.child_count(),
+                       frame.shape.threads);
     });
     fixed_ = alternate[0] + alternate[1] + placed([&](arena& a) {
                a.take<std::byte>(1, position(Device::packing_bytes(frame.shape.threads)));
@@ -157,12 +158,13 @@ class stage_costs {
     for (position i = s.first; i < own_last; ++i) total += flops_.context(i, true);
     if (carries && states_.two_levels())
       for (position c = states_.interval; c < chunks_; c += states_.interval)
-        total += states({chunk_edges_[std::size_t(c - states_.interval)], chunk_edges_[std::size_t(c - 1)]},
-                        last_state,
-                        {.remembers = false, .keeps_outputs = s.keeps_outputs, .restored = s.keeps_outputs});
+        total += states(
+            {chunk_edges_[std::size_t(c - states_.interval)], chunk_edges_[std::size_t(c - 1)]},
+            last_state,
+            {.remembers = false, .keeps_outputs = s.keeps_outputs, .restored = s.keeps_outputs});
 
     if (at(s.first).part == half::read && !memory_survives(s)) total += over(s.first - 1, all, {});
-    if (rebuilt && last_state > s.first && chunks_ > 1) 
+    if (rebuilt && last_state > s.first && chunks_ > 1)
       total += states(but_last, last_state, {.restored = s.keeps_outputs});
     for (position i = s.first; i < s.last; ++i) {
       visit replay{.remembers = false,

@@ -48,8 +48,8 @@ inline position visible_pairs(const attention_shape& shape, const piece_list& pi
   return pairs;
 }
 
-// Scalars that one thread needs for a tile: rows of q, o, dq, two blocks of scores, one block of k and
-// v, two columns, each row rounded up to 16.
+// Scalars that one thread needs for a tile: rows of q, o, dq, two blocks of scores, one block of k
+// and v, two columns, each row rounded up to 16.
 constexpr position attention_workspace(const attention_shape& shape) {
   const auto wide = [](position cols) { return round_up(cols, 16); };
   const position rows = shape.tile_rows(), keys = shape.block_keys();

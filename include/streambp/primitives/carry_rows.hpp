@@ -7,17 +7,17 @@
 namespace streambp {
 
 // One state is a row. Ascending, a piece starts from before(piece) and leaves its last state at
-// kept(piece) and handed_on(piece); descending, it starts from d_after(piece) and leaves the gradient
-// of the state it started from at d_before(piece).
+// kept(piece) and handed_on(piece); descending, it starts from d_after(piece) and leaves the
+// gradient of the state it started from at d_before(piece).
 template <class Scalar>
 struct carry_rows {
   const packed* samples = nullptr;
   row_range chunk{};
-  view<Scalar> in, d_in;            // before the chunk's first row
-  view<Scalar> out, d_out;          // after its last
-  view<const Scalar> initial;       // of a sample without parent; no data: zero
-  view<Scalar> d_initial;           // no data: not wanted
-  view<Scalar> ends, d_ends;        // (parents, width): the last state of each segment with children
+  view<Scalar> in, d_in;       // before the chunk's first row
+  view<Scalar> out, d_out;     // after its last
+  view<const Scalar> initial;  // of a sample without parent; no data: zero
+  view<Scalar> d_initial;      // no data: not wanted
+  view<Scalar> ends, d_ends;   // (parents, width): the last state of each segment with children
 
   // Null: zero.
   const Scalar* before(const piece& p) const {
@@ -38,8 +38,8 @@ struct carry_rows {
     if (ends_segment(p)) return number(p) >= 0 ? d_ends.row(number(p)) : nullptr;
     return d_out.data;
   }
-  // Assigned for a piece in the middle of its segment, added to at a segment's start. Null: not
-  // wanted.
+  // Added to: samples and siblings share it. In the middle of a segment it holds zeros, and may be
+  // assigned. Null: not wanted.
   bool d_before_assigns(const piece& p) const { return p.start > 0; }
   Scalar* d_before(const piece& p) const {
     if (p.start > 0) return d_in.data;

@@ -93,7 +93,7 @@ constexpr model_fault fault_of_model() {
 // Sites::at<L> is what the functions of layer L get.
 struct probe_sites {
   template <class L>
-  using at = probe;
+  using at = site_probe;
 };
 
 // Explains every layer of a composition.

@@ -1,5 +1,5 @@
-// A model's sections one by one, in the order of the forward pass, with their widths, parameters and
-// forced cuts.
+// A model's sections one by one, in the order of the forward pass, with their widths, parameters
+// and forced cuts.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "../core/random.hpp"
 #include "parameters.hpp"
 #include "section.hpp"
 
 namespace streambp {
 
 struct section_instance {
-  int type = 0;           // index into split_model::trunk_types; -1: the head
+  int type = 0;  // index into split_model::trunk_types; -1: the head
   position repetition = 0;
-  position ordinal = 0;   // among the instances of its type
+  position ordinal = 0;  // among the instances of its type
   int element = 0;
   bool forced_cut = false;  // a stage must begin here
   half part = half::whole;
@@ -26,8 +27,8 @@ struct section_instance {
   bool crosses = false;
   bool trains = false;
   std::array<position, program::most> widths{};  // of the program's values
-  std::vector<int> parameters;  // entries of the table, by operator and slot
-  std::vector<int> owned;       // those that no layer before it owns
+  std::vector<int> parameters;                   // entries of the table, by operator and slot
+  std::vector<int> owned;                        // those that no layer before it owns
   position in() const { return widths[0]; }
   position out = 0;
 };
@@ -41,6 +42,7 @@ struct instance_list {
   std::vector<section_instance> sections;
   section_instance head;
   parameter_table table;
+  position vocabulary = 0;         // of a model that takes tokens, if its first layer says one
   position shared_with_head = -1;  // the last section that uses a parameter of the head; -1: none
 
   // `features`: width of the input rows; ignored when the model takes tokens. Throws shape_error.
@@ -52,6 +54,18 @@ struct instance_list {
   }
 
   std::size_t count() const { return sections.size(); }
+  // Equal for models that one plan fits.
+  std::uint64_t fingerprint() const {
+    std::uint64_t hash = mixed(1, std::uint64_t(head.out));
+    for (const section_instance& s : sections) {
+      hash = mixed(hash, std::uint64_t(s.type));
+      for (const position w : s.widths) hash = mixed(hash, std::uint64_t(w));
+    }
+    for (const parameter_info& p : table.entries)
+      for (const position n : {p.rows, p.cols, p.gradient})
+        hash = mixed(hash, std::uint64_t(n + 1));
+    return hash;
+  }
   position trunk_width() const { return sections.back().out; }
   // The first section with a trained parameter: no backward runs below it.
   position lowest_trained() const {
@@ -60,7 +74,8 @@ struct instance_list {
     return i;
   }
   bool tallies() const {
-    return std::any_of(sections.begin(), sections.end(), [](const auto& s) { return s.holds_tally; });
+    return std::any_of(sections.begin(), sections.end(),
+                       [](const auto& s) { return s.holds_tally; });
   }
   bool crosses() const {
     return std::any_of(sections.begin(), sections.end(), [](const auto& s) { return s.crosses; });
@@ -80,6 +95,8 @@ struct instance_list {
     position width = features;
     for_each_index<split::trunk_elements>([&](auto e) {
       const position count = count_of(std::get<e>(elements));
+      if (count < 1)
+        throw shape_error(sentence("repeat: ", count, " blocks; a model has at least one"));
       std::string prefix;
       if constexpr (is_repeat<std::tuple_element_t<e, typename split::elements>>)
         prefix = unique(names, "blocks");
@@ -171,6 +188,11 @@ struct instance_list {
         const position in = result.widths[st.in];
         result.widths[st.out] = traits::features(placed_layer.layer, in);
         const std::string name = place + unique(names, traits::name());
+        if (in > largest_size || result.widths[st.out] > largest_size)
+          throw shape_error(sentence(name, ": rows of ", in, " and ", result.widths[st.out],
+                                     " features; at most ", largest_size));
+        if constexpr (traits::takes_tokens && requires { placed_layer.layer.vocabulary; })
+          vocabulary = placed_layer.layer.vocabulary;
         std::apply(
             [&](const auto&... slot) { (declare<placed_type::trains>(slot, name, result), ...); },
             traits::slots(placed_layer.layer, in));
@@ -193,21 +215,27 @@ struct instance_list {
 
   template <bool Trains, class Slot>
   void declare(const Slot& slot, const std::string& layer, section_instance& into) {
+    if (slot.rows < 0 || slot.cols < 0 || slot.rows > largest_size || slot.cols > largest_size ||
+        double(slot.rows) * double(slot.cols) > double(largest_size))
+      throw shape_error(sentence(layer, ".", Slot::tag::name, ": a slot of ", slot.rows, " x ",
+                                 slot.cols, " entries; at most ", largest_size,
+                                 ", and none below 0"));
     if constexpr (Slot::kind == slot_kind::parameter) {
       if (slot.rows * slot.cols == 0) {  // an option that is off, such as a bias
         into.parameters.push_back(-1);
         return;
       }
-      into.parameters.push_back(table.add({layer + "." + Slot::tag::name, slot.rows, slot.cols, 0, -1,
-                                           slot.initial, &tag_identity<typename Slot::tag>},
+      into.parameters.push_back(table.add({layer + "." + Slot::tag::name, slot.rows, slot.cols, 0,
+                                           -1, slot.initial, &tag_identity<typename Slot::tag>},
                                           Trains));
       into.owned.push_back(into.parameters.back());
     } else if constexpr (Slot::kind == slot_kind::shared) {
       const int owner = table.owner(&tag_identity<typename Slot::tag>, slot.rows, slot.cols, layer);
       if (uses(into, owner))  // each use is a sweep of its own
-        throw shape_error(sentence(layer, ": shares ", table.entries[std::size_t(owner)].name,
-                                   " with a layer of the same residual or head; give each a residual "
-                                   "of its own before the head"));
+        throw shape_error(
+            sentence(layer, ": shares ", table.entries[std::size_t(owner)].name,
+                     " with a layer of the same residual or head; give each a residual "
+                     "of its own before the head"));
       into.parameters.push_back(owner);
     }
   }

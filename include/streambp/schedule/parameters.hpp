@@ -11,11 +11,11 @@
 namespace streambp {
 
 struct parameter_info {
-  std::string name;       // blocks.3.attention.query
+  std::string name;  // blocks.3.attention.query
   position rows = 0;
   position cols = 0;
-  position offset = 0;    // in the parameter buffer
-  position gradient = -1; // offset in the gradient buffer; -1: frozen
+  position offset = 0;     // in the parameter buffer
+  position gradient = -1;  // offset in the gradient buffer; -1: frozen
   initial_value initial{};
   const void* tag = nullptr;
 

@@ -1,7 +1,9 @@
-// A plan: where a step is cut, how many rows are handled together, what is kept, and what that costs.
+// A plan: where a step is cut, how many rows are handled together, what is kept, and what that
+// costs.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "../core/grain.hpp"
@@ -27,8 +29,10 @@ struct plan_choice {
   std::vector<stage_plan> stages;
   position chunk = 0;       // rows at most
   position head_chunk = 0;  // rows at most
-  bool fuses_head = false;  // the head runs inside the last stage; no gradient stream if it is alone
-  position carry_interval = 1;  // chunks between carries that are kept; more: the rest again, in turn
+  bool fuses_head =
+      false;  // the head runs inside the last stage; no gradient stream if it is alone
+  position carry_interval =
+      1;  // chunks between carries that are kept; more: the rest again, in turn
   bool operator==(const plan_choice&) const = default;
 };
 
@@ -46,8 +50,8 @@ struct byte_table {
   std::size_t total() const { return packing + checkpoints + stream + kept + sums + region; }
 };
 
-// How far a budget reaches: the first longer sequence that no plan brings into it, with the bytes of the
-// least plan there. Lengths are tokens of all samples, the last sample made longer.
+// How far a budget reaches: the first longer sequence that no plan brings into it, with the bytes
+// of the least plan there. Lengths are tokens of all samples, the last sample made longer.
 struct length_limit {
   position fits = 0;  // tokens that a plan was found for; 0: nothing was asked
   position next = 0;  // tokens that none was found for; 0: every length that was tried fits
@@ -57,19 +61,20 @@ struct length_limit {
 struct step_plan {
   plan_shape shape;
   plan_choice choice;
-  std::vector<position> grains;      // edges
-  std::vector<position> head_grains; // edges; refine grains
-  std::vector<position> chunks;      // edges
-  std::vector<position> head_chunks; // edges; inside chunks when the head is fused
+  std::vector<position> grains;       // edges
+  std::vector<position> head_grains;  // edges; refine grains
+  std::vector<position> chunks;       // edges
+  std::vector<position> head_chunks;  // edges; inside chunks when the head is fused
   std::vector<position> context_grains, context_chunks;  // edges in the other stream
   std::vector<sweep> sweeps;
   byte_table bytes;
-  position flops = 0;    // of one value and gradient, as the primitives count them
+  position flops = 0;        // of one value and gradient, as the primitives count them
   position least_flops = 0;  // of plain backpropagation
-  double cost = 0;       // flops weighted by the rate that the chunk's rows reach
+  double cost = 0;           // flops weighted by the rate that the chunk's rows reach
   std::vector<bool> forced;  // by section: a stage must begin here
   std::size_t budget = 0;    // bytes that were allowed; 0: any number
   length_limit limit;
+  std::uint64_t model = 0;  // fingerprint of the one it was made for
 
   bool rebuilds(position stage) const {
     for (const sweep& s : sweeps)
@@ -108,5 +113,9 @@ inline std::vector<position> head_chunk_edges(const std::vector<position>& head_
   }
   return edges;
 }
+
+// A plan for one scalar type.
+template <class Scalar>
+struct typed_plan : step_plan {};
 
 }  // namespace streambp

@@ -10,7 +10,8 @@
 namespace streambp {
 
 // A section is what stands between two places where a stage may be cut. One whose read sees all is
-// run as two halves with a forced cut between them: everything up to remember, everything with read.
+// run as two halves with a forced cut between them: everything up to remember, everything with
+// read.
 enum class half : unsigned char { whole, remember, read };
 
 struct operator_facts {
@@ -35,8 +36,8 @@ struct program {
   std::array<operator_facts, most> operators{};
   int size = 0;
   int operator_count = 0;
-  int values = 1;      // value 0 is the input
-  int result = 0;      // the value that leaves the section
+  int values = 1;  // value 0 is the input
+  int result = 0;  // the value that leaves the section
   half part = half::whole;
 
   constexpr dependency split() const {
@@ -79,30 +80,23 @@ struct program {
   // The last step of a remember half stops before its read.
   constexpr bool runs_forward(int i) const { return part != half::remember || i != size - 1; }
 
- private:
-  // Walks back from the wanted values. A step runs if it starts(i) or its output is read by one that
-  // runs; the flag says whether its OUTPUT is wanted.
-  template <class Starts, class Reads>
-  constexpr std::array<bool, most> needed(Starts starts, bool result_wanted, Reads reads) const {
-    std::array<bool, most> live{}, run{};
-    live[result] = result_wanted;
-    for (int i = size; i-- > 0;) {
-      run[i] = (live[steps[i].out] && runs_forward(i)) || (runs_forward(i) && starts(i));
-      if (run[i] || reads(i)) {
-        live[steps[i].in] = true;
-        if (steps[i].skip >= 0 && run[i]) live[steps[i].skip] = true;
-      }
-    }
-    return run;
+  // The steps of a visit, and those of them whose output somebody reads: a step that hands on a
+  // carry runs in any case.
+  struct visited {
+    std::array<bool, most> runs{}, output{};
+  };
+  // Of an ascending sweep when nobody wants the section's result: what feeds a memory or a carry,
+  // and in the first forward a tally.
+  constexpr visited feeds_state(bool first) const {
+    return needed({}, [this, first](int i) { return remembers(i) || (first && tallies(i)); });
+  }
+  // When backward follows: what it reads again.
+  constexpr visited feeds_backward(bool result_wanted) const {
+    std::array<bool, most + 1> live{};
+    for (int v = 0; v < values; ++v) live[v] = lasts(v) || (v == result && result_wanted);
+    return needed(live, [this](int i) { return steps[i].op >= 0; });
   }
 
- public:
-  // Steps that an ascending sweep needs when nobody wants the section's result: what feeds a memory
-  // or a carry, and in the first forward a tally.
-  constexpr std::array<bool, most> feeds_state(bool first) const {
-    return needed([this](int i) { return reads_carry(i); }, false,
-                  [this, first](int i) { return remembers(i) || (first && tallies(i)); });
-  }
   constexpr bool tallies(int i) const {
     return steps[i].op >= 0 && operators[steps[i].op].split.tallies && runs_forward(i);
   }
@@ -119,15 +113,10 @@ struct program {
   constexpr bool reads_carry(int i) const {
     return steps[i].op >= 0 && operators[steps[i].op].split.carries;
   }
-  // Steps whose output somebody reads, when backward follows.
-  constexpr std::array<bool, most> feeds_backward(bool result_wanted) const {
-    return needed([this](int i) { return lasts(steps[i].out); }, result_wanted,
-                  [this](int i) { return steps[i].op >= 0; });
-  }
 
-  // Gradient storage: `alias[v]` is the value whose gradient rows v shares; `copies[i]`: the sum step
-  // i must copy its output's gradient for its branch, which would otherwise overwrite it; `adds[i]`:
-  // it must add it to its skip's, which has the rows of an outer sum already.
+  // Gradient storage: `alias[v]` is the value whose gradient rows v shares; `copies[i]`: the sum
+  // step i must copy its output's gradient for its branch, which would otherwise overwrite it;
+  // `adds[i]`: it must add it to its skip's, which has the rows of an outer sum already.
   struct gradients {
     std::array<int, most> alias{};
     std::array<bool, most> copies{}, adds{};
@@ -148,6 +137,20 @@ struct program {
     }
     return g;
   }
+
+ private:
+  // Walks back from the values that are wanted. A step may read its input though it does not run.
+  template <class Reads>
+  constexpr visited needed(std::array<bool, most + 1> live, Reads reads) const {
+    visited v;
+    for (int i = size; i-- > 0;) {
+      v.output[i] = runs_forward(i) && live[steps[i].out];
+      v.runs[i] = v.output[i] || (runs_forward(i) && reads_carry(i));
+      if (v.runs[i] || reads(i)) live[steps[i].in] = true;
+      if (v.runs[i] && steps[i].skip >= 0) live[steps[i].skip] = true;
+    }
+    return v;
+  }
 };
 
 // Items in a row that form one section.
@@ -162,7 +165,9 @@ struct expand {
   static constexpr void into(program& p, bool trains) {
     using traits = layer_traits<L>;
     p.operators[p.operator_count] = {
-        traits::split, trains && traits::count::of(slot_kind::parameter) + traits::count::of(slot_kind::shared) > 0,
+        traits::split,
+        trains &&
+            traits::count::of(slot_kind::parameter) + traits::count::of(slot_kind::shared) > 0,
         traits::takes_tokens, traits::backward_reads_input, traits::backward_reads_output};
     p.steps[p.size++] = {p.operator_count++, p.result, p.values, -1};
     p.result = p.values++;
@@ -190,8 +195,9 @@ struct expand<frozen_of<F>> {
 };
 template <class F>
 struct expand<repeat_of<F>> {
-  static_assert(sizeof(F) == 0, "repeat(n, f) stands at the top level of a model; inside a block "
-                                "write its layers one after another with |");
+  static_assert(sizeof(F) == 0,
+                "repeat(n, f) stands at the top level of a model; inside a block "
+                "write its layers one after another with |");
   static constexpr void into(program&, bool) {}
 };
 template <class... Item>
@@ -227,8 +233,8 @@ constexpr auto leaves_of(const frozen_of<F>& f) {
 }
 template <bool Trains = true, class... Item>
 constexpr auto leaves_of(const chain<Item...>& c) {
-  return std::apply(
-      [](const auto&... item) { return std::tuple_cat(leaves_of<Trains>(item)...); }, c.items);
+  return std::apply([](const auto&... item) { return std::tuple_cat(leaves_of<Trains>(item)...); },
+                    c.items);
 }
 
 // The program of an item, and of its two halves.
@@ -254,7 +260,8 @@ constexpr const char* objection() {
   bool before = false;  // a state or memory stands before
   for (int i = 0; i < p.operator_count; ++i) {
     if (p.operators[i].split.forces_cut() && before)
-      return "a read that sees all, inside one residual, may follow layers that see only their row: "
+      return "a read that sees all, inside one residual, may follow layers that see only their "
+             "row: "
              "put what carries or remembers into a residual of its own before it";
     before = before || p.operators[i].split.stateful();
   }

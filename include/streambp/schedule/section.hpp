@@ -61,9 +61,10 @@ struct section {
 template <int Element, class Item>
 constexpr auto sections_of_item(const Item& item) {
   constexpr const char* why = objection<Item>();
-  static_assert(why == nullptr,
-                "a read that sees all may follow, inside its residual, only layers that see their own "
-                "row: put what carries or remembers into a residual of its own before it");
+  static_assert(
+      why == nullptr,
+      "a read that sees all may follow, inside its residual, only layers that see their own "
+      "row: put what carries or remembers into a residual of its own before it");
   if constexpr (program_of<Item>().split().forces_cut())
     return std::tuple{section<Item, half::remember, Element>{leaves_of(item)},
                       section<Item, half::read, Element>{leaves_of(item)}};
@@ -107,14 +108,16 @@ struct split_model {
   static constexpr auto trunk(const elements& e) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple_cat(sections_of_element<int(I)>(std::get<I>(e))...);
-    }(std::make_index_sequence<trunk_elements>{});
+    }
+    (std::make_index_sequence<trunk_elements>{});
   }
   static constexpr auto head(const elements& e) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       using items = chain<std::tuple_element_t<trunk_elements + I, elements>...>;
       return section<items, half::whole, trunk_elements>{
           leaves_of(items{std::tuple{std::get<trunk_elements + I>(e)...}})};
-    }(std::make_index_sequence<element_count - trunk_elements>{});
+    }
+    (std::make_index_sequence<element_count - trunk_elements>{});
   }
   using trunk_types = decltype(trunk(std::declval<const elements&>()));
   using head_type = decltype(head(std::declval<const elements&>()));
@@ -126,7 +129,8 @@ template <int N, class F>
 constexpr void for_each_index(F&& f) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (f(std::integral_constant<int, int(I)>{}), ...);
-  }(std::make_index_sequence<N>{});
+  }
+  (std::make_index_sequence<N>{});
 }
 // Calls f(integral_constant<index>).
 template <int N, class F>

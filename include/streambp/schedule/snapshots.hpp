@@ -1,5 +1,5 @@
-// Which states of a carry are kept: one before each chunk, or, in two levels, one before each interval
-// of chunks and those of a single interval.
+// Which states of a carry are kept: one before each chunk, or, in two levels, one before each
+// interval of chunks and those of a single interval.
 #pragma once
 
 #include "../core/position.hpp"

@@ -1,4 +1,5 @@
-// The order of a step: which sweeps over the chunks, of which stages. The engine iterates this list.
+// The order of a step: which sweeps over the chunks, of which stages. The engine iterates this
+// list.
 #pragma once
 
 #include <vector>
@@ -38,12 +39,13 @@ struct sweep {
 // What decides the order.
 struct sweep_facts {
   std::vector<stage_plan> stages;
-  std::vector<bool> begins_with_read;  // by stage: its first section is the read half of an operator
-  std::vector<bool> stateful;          // by stage: it carries or remembers
+  std::vector<bool>
+      begins_with_read;        // by stage: its first section is the read half of an operator
+  std::vector<bool> stateful;  // by stage: it carries or remembers
   bool fuses_head = false;
-  bool tallies = false;       // some layer adds a side loss
-  bool couples = false;       // the loss needs sums of all tokens before it has a gradient
-  position lowest = 0;        // first section whose backward is wanted
+  bool tallies = false;  // some layer adds a side loss
+  bool couples = false;  // the loss needs sums of all tokens before it has a gradient
+  position lowest = 0;   // first section whose backward is wanted
   position chunks = 1;
 };
 
@@ -59,14 +61,15 @@ inline std::vector<sweep> sweeps_of(const sweep_facts& f) {
   std::vector<sweep> order;
   const position stages = position(f.stages.size());
   for (position s = 0; s < stages; ++s)
-    order.push_back({s + 1 == stages && f.fuses_head ? sweep_kind::forward_state
-                                                     : sweep_kind::forward, s});
+    order.push_back(
+        {s + 1 == stages && f.fuses_head ? sweep_kind::forward_state : sweep_kind::forward, s});
   if (f.tallies) order.push_back({sweep_kind::tally, stages - 1});
   if (f.couples) order.push_back({sweep_kind::summarise, stages - 1});
   if (!f.fuses_head) order.push_back({sweep_kind::head, stages - 1});
   for (position s = stages; s-- > 0 && f.stages[std::size_t(s)].last > f.lowest;) {
     const auto i = std::size_t(s);
-    if (f.begins_with_read[i] && !survives_forward(f, s)) order.push_back({sweep_kind::remember, s});
+    if (f.begins_with_read[i] && !survives_forward(f, s))
+      order.push_back({sweep_kind::remember, s});
     if (s + 1 < stages && f.stateful[i] && !f.stages[i].keeps_memory && f.chunks > 1)
       order.push_back({sweep_kind::rebuild, s});
     order.push_back({sweep_kind::descend, s});

@@ -1,4 +1,5 @@
-// What an operator's read of row t may look at: the value that decides where a schedule must be cut.
+// What an operator's read of row t may look at: the value that decides where a schedule must be
+// cut.
 #pragma once
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 
 #include "../core/position.hpp"
 #include "dependency.hpp"
+#include "tag.hpp"
 
 namespace streambp {
 
@@ -32,7 +33,7 @@ struct initial_value {
 inline constexpr initial_value zeros{};
 inline constexpr initial_value ones{1, 0};
 
-// A tag is a type of its own with `static constexpr const char* name`.
+// A tag is tag<"name">, or a type of its own with `static constexpr const char* name`.
 template <class Tag, slot_kind Kind>
 struct slot {
   using tag = Tag;
@@ -93,7 +94,9 @@ template <class Slots>
 struct slot_count;
 template <class... Slot>
 struct slot_count<std::tuple<Slot...>> {
-  static constexpr int of([[maybe_unused]] slot_kind kind) { return (0 + ... + int(Slot::kind == kind)); }
+  static constexpr int of([[maybe_unused]] slot_kind kind) {
+    return (0 + ... + int(Slot::kind == kind));
+  }
   template <class Tag>
   static constexpr int index() {
     int found = -1, i = 0;

@@ -36,7 +36,8 @@ concept widens = requires(const L& layer, position in) {
 
 // Of a final class names are not known.
 template <class L>
-concept final_layer = std::is_final_v<L> && requires(const L& layer, probe& at, view<float> x) {
+concept final_layer = std::is_final_v<L> &&
+    requires(const L& layer, site_probe& at, view<float> x) {
   layer.forward(at, x, x);
 };
 

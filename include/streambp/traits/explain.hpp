@@ -8,7 +8,7 @@
 namespace streambp {
 
 // True if Layer is one whose functions can be called with an At; otherwise an error says why not.
-template <class Layer, class At = probe>
+template <class Layer, class At = site_probe>
 constexpr bool explain_layer() {
   using L = std::remove_cv_t<Layer>;
   if constexpr (explain_declared<L>()) {
@@ -94,8 +94,8 @@ constexpr bool explain_layer() {
                   "slots()");
     static_assert(
         fault != no_forward,
-        "the layer has no forward(at, x, y): write void forward(auto& at, auto x, auto y) "
-        "const, which assigns y");
+        "the layer has no forward: write auto forward(auto& at, auto x) const, which returns its "
+        "rows, or, with a backward, void forward(auto& at, auto x, auto y) const, which assigns y");
     static_assert(
         fault != no_backward,
         "the layer has no backward(at, x, y, dy, dx): write void backward(auto& at, auto x, "

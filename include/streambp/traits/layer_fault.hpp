@@ -161,7 +161,7 @@ constexpr layer_fault fault_of_phases() {
 }
 
 // The first fault of L, whose functions get an At.
-template <class L, class At = probe>
+template <class L, class At = site_probe>
 constexpr layer_fault fault_of_layer() {
   using enum layer_fault;
   if constexpr (!declared_layer<L>)

@@ -3,7 +3,7 @@
 // A token loss is a function of the target's row of logits:
 //   term(statistics, token)      -> token_term{value, slopes}; unweighted
 // A coupled loss is a function of one sum per segment:
-//   summary(statistics, token)   -> token_term: what the token adds to its segment's sum, and slopes
+//   summary(statistics, token)   -> token_term: what the token adds to its segment's sum
 //   couple(sums, slopes)         -> value; assigns d value / d sum of every segment
 // A row loss sees whole rows and needs no labels:
 //   rows(on, first_row, y)       -> value; turns y into dvalue/dy in place, row by row
@@ -14,11 +14,13 @@
 // ignore_index, average (over::tokens, samples or nothing), check(segments), which may throw.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
+#include "../core/error.hpp"
 #include "../core/position.hpp"
-#include "../losses/row_terms.hpp"
+#include "../primitives/row_terms.hpp"
 
 namespace streambp {
 
@@ -42,8 +44,9 @@ struct loss_traits {
   using adopts = L;  // whose members these are
 
   static constexpr bool collects = requires(const L& l) { l.couple(true); };
-  static constexpr bool couples =
-      collects || requires(const L& l, std::span<double> s) { l.couple(s, s); };
+  static constexpr bool couples = collects || requires(const L& l, std::span<double> s) {
+    l.couple(s, s);
+  };
   static constexpr bool sees_rows =
       collects || (!couples && !requires(const L& l) { l.term(row_statistics{}, token{}); });
 
@@ -90,7 +93,12 @@ struct loss_traits {
     else
       return over::tokens;
   }
+  // Throws what the loss's own check throws, and data_error for a transform of no use.
   static void check(const L& loss, position segments) {
+    const logit_transform z = logits(loss);
+    if (!std::isfinite(z.scale) || !(std::isfinite(z.softcap) && z.softcap >= 0))
+      throw data_error(sentence("loss: logits of scale ", z.scale, " and softcap ", z.softcap,
+                                "; both are finite, the softcap is not negative"));
     if constexpr (requires { loss.check(segments); }) loss.check(segments);
   }
 };

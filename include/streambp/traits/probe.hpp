@@ -28,7 +28,7 @@ struct probe_chunk {
 };
 
 // Has the members of site (engine/site.hpp), none of them defined.
-struct probe {
+struct site_probe {
   using scalar = probe_device::scalar;
 
   probe_device& on;
@@ -37,6 +37,7 @@ struct probe {
   bool wants_output;
   bool keeps_outputs;
   bool restored;
+  bool saves;
   bool tallies;
 
   piece_list pieces() const;

@@ -1,0 +1,153 @@
+// What an engine and its steps refuse at the door, before any work: values, places, remedies.
+#pragma once
+
+#include <cmath>
+#include <functional>
+
+#include "engine.hpp"
+
+namespace streambp {
+
+namespace detail {
+
+// Whether two arrays share memory.
+inline bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
+  const auto* const first = static_cast<const std::byte*>(a);
+  const auto* const second = static_cast<const std::byte*>(b);
+  const std::less<const std::byte*> before;
+  return a_bytes > 0 && b_bytes > 0 && before(first, second + b_bytes) &&
+         before(second, first + a_bytes);
+}
+
+// 0 times a number that is not finite is none: no gradient can leave such rows out.
+template <class S>
+void expect_finite_rows(const char* what, view<const S> rows) {
+  for (position t = 0; t < rows.rows; ++t)
+    for (position j = 0; j < rows.cols; ++j)
+      if (!std::isfinite(rows(t, j)))
+        throw data_error(sentence("batch: ", what, " are ", rows(t, j), " at place ", t,
+                                  ", column ", j,
+                                  "; a gradient needs finite ones, also where no label counts"));
+}
+
+}  // namespace detail
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::expect_size(const char* what, std::size_t size,
+                                                    position wanted) {
+  if (position(size) != wanted)
+    throw shape_error(sentence(what, " has ", size, " entries, the plan has ", wanted));
+}
+
+template <class Device, class Model, class Loss>
+template <class S>
+void basic_engine<Device, Model, Loss>::expect_rows(const char* what, view<S> given, position rows,
+                                                    position cols) {
+  if (given.rows != rows || given.cols != cols)
+    throw shape_error(sentence(what, ": ", given.rows, " rows of ", given.cols,
+                               " columns, the plan has ", rows, " of ", cols));
+  if (rows * cols > 0 && (given.data == nullptr || given.stride < cols))
+    throw shape_error(sentence(what, ": ", rows, " rows of ", cols, " columns, ",
+                               given.data == nullptr ? std::string("but no data")
+                                                     : sentence(given.stride, " entries apart")));
+}
+
+// The bytes to allocate: what the plan says, if it is this model's.
+template <class Device, class Model, class Loss>
+std::size_t basic_engine<Device, Model, Loss>::checked_bytes() {
+  if (plan_.model != model_.fingerprint())
+    throw shape_error(
+        "engine: the plan was made for another model; plan(model, loss, samples) makes its own");
+  arena nothing;
+  const std::size_t needed =
+      storage_.place(nothing, model_, plan_, loss_traits<Loss>::couples).total();
+  if (needed != plan_.peak())
+    throw shape_error(sentence("engine: the plan says ", plan_.peak(), " bytes, the step needs ",
+                               needed, "; it was made for another loss, or changed by hand"));
+  return needed;
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::check(std::span<const scalar> parameters,
+                                              std::span<scalar> gradient, bool labels) const {
+  check_parameters(parameters, gradient);
+  check_input(!gradient.empty());
+  check_streams(!gradient.empty());
+  if (!data_->sample_ids.empty())
+    expect_size("batch: sample_ids", data_->sample_ids.size(), samples().segments());
+  if constexpr (!loss_traits<Loss>::sees_rows) {
+    if (labels) {
+      check_labels(loss_, samples(), *data_, model_.head.out);
+      loss_traits<Loss>::check(loss_, samples().segments());
+    }
+  }
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::check_parameters(std::span<const scalar> parameters,
+                                                         std::span<scalar> gradient) const {
+  expect_size("parameters", parameters.size(), model_.table.parameters);
+  if (!gradient.empty()) expect_size("gradient", gradient.size(), model_.table.gradients);
+  if (detail::overlap(parameters.data(), parameters.size_bytes(), gradient.data(),
+                      gradient.size_bytes()))
+    throw shape_error("gradient and parameters share memory; a gradient has a buffer of its own");
+  for (const auto& entry : model_.table.entries)
+    for (position i = 0; i < entry.size(); ++i)
+      if (!std::isfinite(parameters[std::size_t(entry.offset + i)]))
+        throw data_error(sentence("parameter ", entry.name, " is ",
+                                  parameters[std::size_t(entry.offset + i)], " at row ",
+                                  i / entry.cols, ", column ", i % entry.cols));
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::check_input(bool gradient) const {
+  const position tokens = samples().tokens();
+  if constexpr (list::takes_tokens()) {
+    expect_size("batch: tokens", data_->tokens.size(), tokens);
+    for (position t = 0; t < tokens; ++t)
+      if (const std::int32_t token = data_->tokens[std::size_t(t)];
+          token < 0 || (model_.vocabulary > 0 && token >= model_.vocabulary))
+        throw data_error(sentence("batch: token ", token, " at place ", t,
+                                  " is outside the vocabulary of ", model_.vocabulary));
+    if (data_->d_rows.rows != 0)
+      throw shape_error("batch: d_rows is given, but the model takes tokens");
+  } else {
+    expect_rows("batch: rows", data_->rows, tokens, plan_.shape.features);
+    if (gradient) detail::expect_finite_rows("rows", data_->rows);
+    if (data_->d_rows.rows == 0) return;
+    expect_rows("batch: d_rows", data_->d_rows, tokens, plan_.shape.features);
+    if (!wants_input_gradient())
+      throw shape_error("batch: d_rows needs a plan that asks for input_gradient");
+    if (data_->d_rows.data == data_->rows.data)
+      throw shape_error("batch: d_rows and rows share memory; a gradient has rows of its own");
+  }
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::check_streams(bool gradient) const {
+  if (model_.crosses()) {
+    const position rows = plan_.shape.context.tokens(), cols = plan_.shape.context_features;
+    expect_rows("batch: context", data_->context, rows, cols);
+    if (gradient) detail::expect_finite_rows("context rows", data_->context);
+    if (gradient) expect_rows("batch: d_context", data_->d_context, rows, cols);
+  }
+  if (!data_->initial.empty()) {
+    expect_size("batch: initial", data_->initial.size(), initial_size());
+    if (gradient)
+      detail::expect_finite_rows("initial states",
+                                 view<const scalar>(data_->initial.data(), 1, initial_size()));
+  }
+  if (!data_->d_initial.empty()) {
+    expect_size("batch: d_initial", data_->d_initial.size(), initial_size());
+    if (!wants_input_gradient())
+      throw shape_error("batch: d_initial needs a plan that asks for input_gradient");
+    if (data_->d_initial.data() == data_->initial.data())
+      throw shape_error(
+          "batch: d_initial and initial share memory; a gradient has a place of its own");
+  }
+  if (plan_.shape.prefix > 0 && initial_size() > 0 && data_->initial.empty())
+    throw shape_error(sentence("batch: the plan has a prefix of ", plan_.shape.prefix,
+                               " memory rows; give them in batch.initial"));
+}
+
+}  // namespace streambp

@@ -1,0 +1,53 @@
+// From a budget in bytes to the fastest exact plan that fits.
+#pragma once
+
+#include "../core/bytes.hpp"
+#include "../cpu/device.hpp"
+#include "../engine/door.hpp"
+#include "longest.hpp"
+#include "planner.hpp"
+
+namespace streambp {
+
+// What plan() does for a model and a loss that nothing is wrong with.
+template <class Scalar, class Model, class Loss>
+typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
+                                const plan_options& options) {
+  planner<cpu::device<Scalar>, Model, Loss> search(model, samples, options);
+  const auto best = search.search();
+  if (!best) {
+    const step_plan least = *search.search(true);
+    throw budget_error(
+        sentence("plan: no exact plan of ", samples.tokens(), " tokens fits ", options.budget,
+                 " bytes (", bytes_in_words(options.budget), "); the least is ", least.peak(),
+                 " bytes (", bytes_in_words(least.peak()), ")",
+                 options.chunk || options.stage || options.head_chunk
+                     ? ", with the chunk and stage that were asked for"
+                     : ""),
+        least.peak());
+  }
+  typed_plan<Scalar> p{*best};
+  p.least_flops = search.plain().flops;
+  if (p.budget != 0)
+    p.limit = longest_sequence(samples, options.grains.grain, p.budget, [&](const packed& longer) {
+      plan_options o = options;
+      o.keep = false;  // what is kept costs bytes, and so does a larger head chunk
+      o.head_chunk = 1;
+      return planner<cpu::device<Scalar>, Model, Loss>(model, longer, o).search(true)->bytes;
+    });
+  return p;
+}
+
+// The fastest exact plan of `model` and `loss` for `samples` that fits options.budget. Throws
+// budget_error, with the least that would do, when none fits; shape_error when layers do not fit
+// together.
+template <class Scalar = float, class Model, class Loss>
+typed_plan<Scalar> plan(const Model& model, const Loss&, const packed& samples,
+                        const plan_options& options = {}) {
+  if constexpr (explain_step<cpu::device<Scalar>, Model, Loss>())
+    return fastest_plan<Scalar, Model, Loss>(model, samples, options);
+  else
+    return {};
+}
+
+}  // namespace streambp

@@ -1,0 +1,208 @@
+// A step's door: what is refused, in which words, with nothing touched.
+#include <streambp/engine/check.hpp>
+
+#include <limits>
+
+#include "models.hpp"
+#include "trial.hpp"
+
+using namespace streambp;
+
+namespace {
+
+const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+auto tokens_trial() {
+  return trial_of<double>(language_model(), cross_entropy{}, short_ragged,
+                          {.grains = small_grains});
+}
+auto rows_trial(plan_options options) {
+  options.features = 6;
+  options.grains = small_grains;
+  return trial_of<double>(causal_attention({.features = 6}) | linear(6, 5), cross_entropy{},
+                          short_ragged, options);
+}
+
+template <class F>
+std::string complaint(F f) {
+  try {
+    f();
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// What the engine says to data that `spoil` has changed.
+template <class Trial, class Spoil>
+std::string refused(Trial t, const Spoil& spoil) {
+  auto e = t.engine_for(t.planner_for().plain());
+  outcome<double> out;
+  out.gradient.assign(std::size_t(t.list.table.gradients), 0);
+  auto b = t.data(out);
+  spoil(t, b);
+  const std::string said = complaint([&] { e.add_gradient(t.parameters, b, out.gradient); });
+  CHECK(out.gradient == std::vector<double>(out.gradient.size(), 0));
+  CHECK(complaint([&] { e.value(t.parameters, b); }) == said);
+  return said;
+}
+template <class Spoil>
+std::string tokens_refused(const Spoil& spoil) {
+  return refused(tokens_trial(), spoil);
+}
+
+}  // namespace
+
+TEST_CASE("tokens, labels, weights and parameters that cannot be used are named with their place") {
+  CHECK(tokens_refused([](auto& t, auto&) { t.tokens[7] = 19; }) ==
+        "batch: token 19 at place 7 is outside the vocabulary of 19");
+  CHECK(tokens_refused([](auto& t, auto&) { t.tokens[0] = -1; }) ==
+        "batch: token -1 at place 0 is outside the vocabulary of 19");
+  CHECK(
+      tokens_refused([](auto& t, auto&) { t.labels[43] = 19; }) ==
+      "batch: label 19 at token 43 (sample 3, position 2) is outside the vocabulary of 19; labels "
+      "that do not count are -100");
+  CHECK(tokens_refused([](auto& t, auto&) {
+          t.labels[0] = -99;
+        }).starts_with("batch: label -99 at token 0 (sample 0, position 0)"));
+  CHECK(tokens_refused([](auto& t, auto& b) {
+          t.weights.assign(125, 1);
+          t.weights[5] = -1;
+          b.weights = t.weights;
+        }) == "batch: weight -1 at token 5; weights are finite and not negative");
+  CHECK(tokens_refused([](auto& t, auto& b) {
+          t.weights.assign(125, 1);
+          t.weights[6] = not_a_number;
+          b.weights = t.weights;
+        }).starts_with("batch: weight "));
+  CHECK(tokens_refused([](auto& t, auto&) {
+          t.parameters[std::size_t(t.list.table["blocks.1.mlp.up"].offset + 16 * 3 + 5)] =
+              std::numeric_limits<double>::infinity();
+        }) == "parameter blocks.1.mlp.up is inf at row 3, column 5");
+}
+
+TEST_CASE("sizes that do not fit the plan are named") {
+  CHECK(tokens_refused([](auto& t, auto&) { t.parameters.pop_back(); }) ==
+        sentence("parameters has ", tokens_trial().parameters.size() - 1, " entries, the plan has ",
+                 tokens_trial().parameters.size()));
+  CHECK(tokens_refused([](auto& t, auto& b) { b.tokens = std::span(t.tokens).first(124); }) ==
+        "batch: tokens has 124 entries, the plan has 125");
+  CHECK(tokens_refused([](auto& t, auto& b) { b.labels = std::span(t.labels).first(124); }) ==
+        "batch: 124 labels for 125 tokens; labels stand unshifted, one at each token");
+  CHECK(tokens_refused([](auto& t, auto& b) {
+          t.weights.assign(124, 1);
+          b.weights = t.weights;
+        }) == "batch: 124 weights for 125 labels");
+  CHECK(tokens_refused([](auto& t, auto& b) {
+          t.sample_ids = {1, 2};
+          b.sample_ids = t.sample_ids;
+        }) == "batch: sample_ids has 2 entries, the plan has 5");
+
+  const auto t = tokens_trial();
+  auto e = t.engine_for(t.planner_for().plain());
+  std::vector<double> few(10);
+  CHECK(complaint([&] {
+          e.add_gradient(t.parameters, t.data(), few);
+        }).starts_with("gradient has 10 entries, the plan has "));
+  CHECK(complaint([&] { e.log_probabilities(t.parameters, t.data(), few); }) ==
+        "log_probabilities: places has 10 entries, the plan has 125");
+  CHECK(complaint([&] {
+          e.last_results(t.parameters, t.data(), {few.data(), 2, 5});
+        }) == "last_results: out: 2 rows of 5 columns, the plan has 5 of 19");
+  CHECK(complaint([&] {
+          e.last_results(t.parameters, t.data(), {nullptr, 5, 19});
+        }) == "last_results: out: 5 rows of 19 columns, but no data");
+}
+
+TEST_CASE("rows, states and their gradients") {
+  CHECK(refused(rows_trial({}), [](auto& t, auto& b) {
+          b.rows = {t.rows.data(), 125, 5};
+        }) == "batch: rows: 125 rows of 5 columns, the plan has 125 of 6");
+  CHECK(refused(rows_trial({}), [](auto&, auto& b) { b.rows = {}; }) ==
+        "batch: rows: 0 rows of 0 columns, the plan has 125 of 6");
+  CHECK(refused(rows_trial({}), [](auto& t, auto& b) {
+          b.rows = {t.rows.data(), 125, 6, 5};
+        }) == "batch: rows: 125 rows of 6 columns, 5 entries apart");
+  CHECK(refused(rows_trial({}), [](auto& t, auto& b) {
+          b.d_rows = {t.rows.data(), 125, 6};
+        }) == "batch: d_rows needs a plan that asks for input_gradient");
+  CHECK(refused(rows_trial({.input_gradient = true}), [](auto&, auto& b) {
+          b.d_rows = b.d_rows.middle_rows(0, 124);
+        }) == "batch: d_rows: 124 rows of 6 columns, the plan has 125 of 6");
+  CHECK(refused(rows_trial({.input_gradient = true}), [](auto& t, auto& b) {
+          b.d_rows = {t.rows.data(), 125, 6};
+        }) == "batch: d_rows and rows share memory; a gradient has rows of its own");
+  CHECK(refused(rows_trial({.prefix = 3}), [](auto&, auto& b) { b.initial = {}; }) ==
+        "batch: the plan has a prefix of 3 memory rows; give them in batch.initial");
+  CHECK(refused(rows_trial({.prefix = 3}), [](auto&, auto& b) {
+          b.initial = b.initial.first(7);
+        }) == "batch: initial has 7 entries, the plan has 36");
+  CHECK(refused(rows_trial({.prefix = 3}), [](auto& t, auto& b) { b.d_initial = t.initial; }) ==
+        "batch: d_initial needs a plan that asks for input_gradient");
+  CHECK(refused(rows_trial({.prefix = 3, .input_gradient = true}), [](auto&, auto& b) {
+          b.d_initial = b.d_initial.first(7);
+        }) == "batch: d_initial has 7 entries, the plan has 36");
+}
+
+TEST_CASE("normalisers, and options of the loss") {
+  for (const double n : {-1., not_a_number, std::numeric_limits<double>::infinity()})
+    CHECK(tokens_refused([n](auto&, auto& b) { b.normaliser = n; }) ==
+          sentence("batch: a normaliser of ", n,
+                   "; it is finite and positive, or 0 for what the batch counts"));
+  const auto t = tokens_trial();
+  const auto says = [&](const cross_entropy& loss) {
+    auto with = t;
+    with.loss = loss;
+    auto e = with.engine_for(with.planner_for().plain());
+    return complaint([&] { e.value(t.parameters, t.data()); });
+  };
+  CHECK(says({.label_smoothing = 2}) == "cross_entropy: label_smoothing is 2; it is 0 to 1");
+  CHECK(says({.z_loss = -1}) == "cross_entropy: z_loss is -1; it is finite and not negative");
+  CHECK(says({.logits = {1, -5}}) ==
+        "loss: logits of scale 1 and softcap -5; both are finite, the softcap is not negative");
+}
+
+TEST_CASE("rows and states that are not finite have no gradient") {
+  const auto t = rows_trial({.prefix = 3});
+  auto e = t.engine_for(t.planner_for().plain());
+  std::vector<double> gradient(std::size_t(t.list.table.gradients)), rows = t.rows;
+  auto b = t.data();
+  b.rows = {rows.data(), 125, 6};
+  rows[124 * 6 + 2] = not_a_number;
+  CHECK(complaint([&] { e.add_gradient(t.parameters, b, gradient); }) ==
+        "batch: rows are nan at place 124, column 2; a gradient needs finite ones, also where no "
+        "label counts");
+  b.rows = t.data().rows;
+  std::vector<double> initial = t.initial;
+  initial[4] = -std::numeric_limits<double>::infinity();
+  b.initial = initial;
+  CHECK(complaint([&] {
+          e.add_gradient(t.parameters, b, gradient);
+        }).starts_with("batch: initial states are -inf at place 0, column 4"));
+  CHECK(gradient == std::vector<double>(gradient.size(), 0));
+}
+
+TEST_CASE("a gradient has a buffer of its own") {
+  const auto t = tokens_trial();
+  auto e = t.engine_for(t.planner_for().plain());
+  std::vector<double> both(t.parameters.size() + 5);
+  std::copy(t.parameters.begin(), t.parameters.end(), both.begin());
+  const std::span all(both);
+  CHECK(complaint([&] {
+          e.add_gradient(all.first(t.parameters.size()), t.data(), all.last(t.parameters.size()));
+        }) == "gradient and parameters share memory; a gradient has a buffer of its own");
+}
+
+TEST_CASE("an engine refuses the plan of another model, of none, of another loss") {
+  const auto t = tokens_trial();
+  const auto refuses = [&](const step_plan& p) { return complaint([&] { t.engine_for(p); }); };
+  CHECK(refuses(t.planner_for().plain()) == "");
+  CHECK(refuses({}).starts_with("engine: the plan was made for another model"));
+  const auto wider = language_model() | linear(19, 19);
+  planner<cpu::device<double>, decltype(wider), cross_entropy> other(wider, short_ragged,
+                                                                     {.grains = small_grains});
+  CHECK(refuses(other.plain()).starts_with("engine: the plan was made for another model"));
+  step_plan changed = t.planner_for().plain();
+  changed.bytes.kept += 64;
+  CHECK(refuses(changed).starts_with("engine: the plan says "));
+}

@@ -1,0 +1,46 @@
+#include <streambp/planner/fastest_plan.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "small_models.hpp"
+
+using namespace streambp;
+using namespace streambp::small;
+
+namespace {
+
+const auto four = blocks(4);
+
+}  // namespace
+
+TEST_CASE("a plan is the planner's choice, with the fewest FLOPs there could be beside it") {
+  plan_options o{.grains = grains};
+  o.budget = planner_of<decltype(blocks(1))>(four, samples, o).search(true)->peak() + 256;
+  planner_of<decltype(blocks(1))> all(four, samples, o);
+  const auto p = plan<double>(four, cross_entropy{}, samples, o);
+  const step_plan best = *all.search();
+  CHECK(p.choice == best.choice);
+  CHECK(p.peak() == best.peak());
+  CHECK(p.peak() <= o.budget);
+  CHECK(p.least_flops == all.plain().flops);
+  CHECK(p.flops > p.least_flops);
+  CHECK(plan<double>(four, cross_entropy{}, samples, {.grains = grains}).flops == p.least_flops);
+}
+
+TEST_CASE("a budget that cannot be met says what would do, and what was asked for") {
+  plan_options o{.budget = 1000, .chunk = 16, .grains = grains};
+  try {
+    plan<double>(four, cross_entropy{}, samples, o);
+    FAIL("accepted");
+  } catch (const budget_error& e) {
+    const std::string words = e.what();
+    CHECK(words.starts_with(
+        "plan: no exact plan of 61 tokens fits 1000 bytes (1000 B); the least is " +
+        std::to_string(e.least) + " bytes"));
+    CHECK(words.ends_with(", with the chunk and stage that were asked for"));
+    o.budget = e.least;
+    CHECK(plan<double>(four, cross_entropy{}, samples, o).peak() == e.least);
+  }
+}
