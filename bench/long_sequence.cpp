@@ -137,7 +137,12 @@ void add_options(CLI::App& app, settings& s) {
 
   app.option_defaults()->always_capture_default(false);
   app.add_option("--budget", s.plan.budget, "bytes for a step, such as 200MiB; none: no limit")
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(CLI::AsSizeValue(true))
+      ->transform(CLI::Validator(
+          [](std::string& given) {
+            return given.find('-') == given.npos ? "" : "is " + given + "; it must be positive";
+          },
+          "", ""));
   count("--chunk", s.plan.chunk, "forced: tokens handled together");
   count("--head-chunk", s.plan.head_chunk, "forced: tokens in the head");
   count("--stage", s.plan.stage, "forced: blocks in a stage");
@@ -165,6 +170,7 @@ int main(int argc, char** argv) {
       std::cout << bench::to_json(s, m).dump() << "\n";
     else
       bench::print(s, m);
+    if (!std::cout.flush()) throw std::runtime_error("the result cannot be written");
   } catch (const std::exception& problem) {
     std::cerr << "long_sequence: " << problem.what() << "\n";
     return 1;

@@ -197,16 +197,17 @@ bool run(const experiment& e) {
   const auto p = plan(model, cross_entropy{}, packed::one(e.tokens), options_of(e));
   engine_type step(p, model, cross_entropy{});
   introduce(e, text, step.parameters(), p);
+  if (!e.losses.empty()) write_losses(e.losses, {});  // what cannot be written is known before
   const training t = train(step, e, text);
   const plan_comparison c =
       compare_plans(model, p, t.parameters, window_of(text, e.tokens, e.seed, 0), 1_GiB);
   const bool holds = report(e, step, t, c, plain, checkpointing, entropy);
-  save_losses(e, t, entropy);
 
   std::string said = continuation(model, t.parameters, e.prompt, 80, e.threads, e.seed);
   for (char& c : said)  // a byte that the text does not hold may be half a letter, or a bell
     if (std::find(text.begin(), text.end(), static_cast<unsigned char>(c)) == text.end()) c = '?';
   std::cout << "\n" << said << "\n";
+  save_losses(e, t, entropy);
   return holds;
 }
 
@@ -214,8 +215,10 @@ void add_options(CLI::App& app, experiment& e) {
   const auto number = [&](const char* name, auto& value, int least, const char* what) {
     app.add_option(name, value, what)
         ->check([least](const std::string& given) {
-          const bool less = std::strtod(given.c_str(), nullptr) < least;
-          return less ? sentence("is ", given, "; it must be ", least, " or more") : "";
+          const double value = std::strtod(given.c_str(), nullptr);
+          return !(value >= least && std::isfinite(value))
+                     ? sentence("is ", given, "; it must be ", least, " or more")
+                     : "";
         })
         ->capture_default_str();
   };
@@ -224,6 +227,11 @@ void add_options(CLI::App& app, experiment& e) {
   app.add_option("--text", e.text, "file whose bytes are learned")->capture_default_str();
   app.add_option("--budget", e.budget, "memory of a step, such as 80MiB")
       ->transform(CLI::AsSizeValue(false))
+      ->transform(CLI::Validator(
+          [](std::string& given) {
+            return given.find('-') == given.npos ? "" : "is " + given + "; it must be positive";
+          },
+          "", ""))
       ->default_str(bytes_in_words(e.budget));
   number("--tokens", e.tokens, 2, "bytes a sample");
   number("--width", e.width, 1, "features of a token");

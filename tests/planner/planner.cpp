@@ -131,8 +131,10 @@ TEST_CASE("options that cannot be are refused in words") {
   CHECK(complaint({.threads = 0, .grains = grains}) == "plan: 0 threads; at least 1");
   CHECK(complaint({.grains = {12, 24}}) == "plan: a tile of 12 rows; it is 8, 16, 32 or 64");
   CHECK(complaint({.grains = {16, 8}}) == "plan: a grain of 8 rows holds no tile of 16");
-  CHECK(complaint({.chunk = -8, .grains = grains}) == "plan: chunk is -8; 0 leaves it out");
-  CHECK(complaint({.stage = -1, .grains = grains}) == "plan: stage is -1; 0 leaves it out");
+  CHECK(complaint({.chunk = -8, .grains = grains}) ==
+        "plan: chunk is -8; it is 0, which leaves it out, or at most 68719476736");
+  CHECK(complaint({.stage = -1, .grains = grains}) ==
+        "plan: stage is -1; it is 0, which leaves it out, or at most 68719476736");
   const auto rows = linear(8, 5);
   CHECK(complaint([&] {
           planner_of<decltype(rows)>(rows, samples, {.grains = grains});
@@ -143,7 +145,8 @@ TEST_CASE("options that cannot be are refused in words") {
   CHECK(complaint([] {
           planner_of<model_type>(four, packed({0, position(1) << 62}), {.grains = grains});
         }).starts_with("plan: 4611686018427387904 tokens of up to 19 features"));
-  CHECK(complaint({.prefix = -1, .grains = grains}) == "plan: prefix is -1; 0 leaves it out");
+  CHECK(complaint({.prefix = -1, .grains = grains}) ==
+        "plan: prefix is -1; it is 0, which leaves it out, or at most 68719476736");
   CHECK(complaint([] {
           planner_of<model_type>(four, packed({0, 0, 0}), {.grains = grains});
         }) == "plan: the packed samples hold no token");

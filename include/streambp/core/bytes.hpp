@@ -7,10 +7,16 @@
 
 namespace streambp {
 
+// Does not compile when the bytes are more than 64 bits can count.
+consteval std::size_t shifted(unsigned long long n, int bits) {
+  if (n > ~0ull >> bits) throw "more bytes than 64 bits can count";
+  return std::size_t(n << bits);
+}
+
 inline namespace literals {
-constexpr std::size_t operator""_KiB(unsigned long long n) { return std::size_t(n) << 10; }
-constexpr std::size_t operator""_MiB(unsigned long long n) { return std::size_t(n) << 20; }
-constexpr std::size_t operator""_GiB(unsigned long long n) { return std::size_t(n) << 30; }
+consteval std::size_t operator""_KiB(unsigned long long n) { return shifted(n, 10); }
+consteval std::size_t operator""_MiB(unsigned long long n) { return shifted(n, 20); }
+consteval std::size_t operator""_GiB(unsigned long long n) { return shifted(n, 30); }
 }  // namespace literals
 
 // "183.4 MiB"; exact below 10 KiB.

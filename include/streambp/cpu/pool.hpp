@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "../core/error.hpp"
 #include "../core/position.hpp"
 #include "isa.hpp"
 
@@ -15,16 +17,18 @@ inline namespace STREAMBP_ISA {
 // Which thread computes a task is chance; what a task computes must not depend on it.
 class pool {
  public:
+  // Throws error when the system has fewer threads.
   explicit pool(int threads) {
-    for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+    try {
+      for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+    } catch (const std::system_error& e) {
+      const int started = this->threads();
+      end();
+      throw error(
+          sentence("only ", started, " of ", threads, " threads could be started: ", e.what()));
+    }
   }
-
-  ~pool() {
-    stop_ = true;
-    round_.fetch_add(1);
-    round_.notify_all();
-    for (auto& worker : workers_) worker.join();
-  }
+  ~pool() { end(); }
 
   pool(const pool&) = delete;
   pool& operator=(const pool&) = delete;
@@ -56,6 +60,13 @@ class pool {
 
  private:
   using function = void (*)(const void*, position, int);
+
+  void end() {
+    stop_ = true;
+    round_.fetch_add(1);
+    round_.notify_all();
+    for (auto& worker : workers_) worker.join();
+  }
 
   // The round and its tasks not yet taken are one word. A thread that wakes up late takes nothing:
   // it finds none left, or its exchange fails; and what it read of a round holds while a task is

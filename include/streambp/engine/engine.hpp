@@ -51,9 +51,13 @@ class basic_engine {
   std::size_t high_water() const { return high_water_; }
   std::span<const std::byte> block() const { return {block_.data(), block_.size()}; }
 
-  // Adds the gradient of the loss to `gradient` and returns the loss. Allocates nothing.
+  // Adds the gradient of the loss to `gradient` and returns the loss. Allocates nothing. What a
+  // layer, a loss or a hook throws leaves a part of it added; the next step is as good as any.
   double add_gradient(std::span<const scalar> parameters, const batch_type& data,
                       std::span<scalar> gradient) {
+    if (gradient.empty() && model_.table.gradients > 0 && data.d_rows.rows == 0 &&
+        data.d_context.rows == 0 && data.d_initial.empty())
+      throw shape_error("add_gradient: no gradient is asked for; value() is the loss alone");
     const one_step running(*this);
     open(parameters, data, gradient, true);
     for (const sweep& s : plan_.sweeps) run(s);

@@ -37,6 +37,8 @@ inline packed ragged(position tokens) {
 
 // Throws shape_error unless chunks, grains and tiles are all cut somewhere.
 inline setting rows(position tokens, position features) {
+  if (tokens < 1 || features < 0)
+    throw shape_error(sentence("laws: ", tokens, " rows of ", features, " features; take 37 rows"));
   setting s{ragged(tokens), features};
   if (grain_edges(s.samples, s.grains.tile, s.grains.grain).size() < 4)
     throw shape_error(sentence("laws: ", tokens, " tokens make fewer than three grains; take 37"));
@@ -49,9 +51,8 @@ inline setting tokens(position count, position vocabulary) {
 }
 
 // Between -1 and 1, never nearer to 0 than 0.1: a kink at 0 is not crossed by small steps.
-inline double wave(position i, int seed) {
-  const double v =
-      std::sin(double((31 * i * i + (7919 + 613 * position(seed)) * i + 104729 * seed) % 10007));
+inline double wave(position i, position seed) {
+  const double v = std::sin(double((31 * i * i + (7919 + 613 * seed) * i + 104729 * seed) % 10007));
   return v < 0 ? 0.9 * v - 0.1 : 0.9 * v + 0.1;
 }
 

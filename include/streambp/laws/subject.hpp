@@ -79,7 +79,7 @@ inline given data_for(const subject& of, const setting& s, position prefix) {
   d.prefix = prefix;
   const auto fill = [&](std::vector<double>& to, position n, int seed, double scale, double shift) {
     for (position i = 0; i < n; ++i)
-      to.push_back(of.rounded(shift + scale * wave(i, 16 * s.seed + seed)));
+      to.push_back(of.rounded(shift + scale * wave(i, 16 * (position(s.seed) % 100'000) + seed)));
   };
   const position n = s.samples.tokens();
   for (position k = 0; k < s.samples.segments(); ++k) d.ids.push_back(100 + std::uint64_t(k));
@@ -92,6 +92,9 @@ inline given data_for(const subject& of, const setting& s, position prefix) {
     d.beside = beside(s.samples);
     fill(d.context, d.beside.tokens() * s.features, 5, 1.5, 0);
   }
+  if (s.features == 0 && s.vocabulary == 0)
+    throw shape_error(
+        "laws: rows of 0 features; for a layer of tokens write laws::tokens(37, vocabulary)");
   if (s.features == 0)
     for (position t = 0; t < n; ++t)
       d.tokens.push_back(std::int32_t((7 * t * t + 3 * t) % s.vocabulary));

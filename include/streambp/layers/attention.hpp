@@ -61,7 +61,7 @@ struct attention {
     auto& a = options;
     fill_in_heads(name, a);
     expect_finite(name, "softcap", a.softcap, 0);
-    expect_finite(name, "rotary", a.rotary, 0);
+    if (a.rotary != 0) expect_finite(name, "rotary", a.rotary, 1);
     if (a.window < 0 || (a.window > 0 && Sees == reach::all))
       throw shape_error("attention: a window is for causal attention, and not negative");
     if (a.rotary != 0) {

@@ -13,7 +13,13 @@ struct dropout_layer {
   static constexpr bool counts_flops = true;
   static constexpr bool backward_reads_input = false, backward_reads_output = false;
 
-  double rate = 0;
+  double rate;
+
+  // Throws shape_error unless 0 <= rate < 1.
+  explicit dropout_layer(double given) : rate(given) {
+    if (!(rate >= 0 && rate < 1))
+      throw shape_error(sentence("dropout: rate ", rate, " is not in [0, 1)"));
+  }
 
   void forward(auto& at, auto x, auto y) const {
     if (at.wants_output) dropout(at.on, draw(at), at.pieces(), x, y);
@@ -28,11 +34,6 @@ struct dropout_layer {
   }
 };
 
-// Throws shape_error unless 0 <= rate < 1.
-inline dropout_layer dropout(double rate) {
-  if (!(rate >= 0 && rate < 1))
-    throw shape_error(sentence("dropout: rate ", rate, " is not in [0, 1)"));
-  return {rate};
-}
+inline dropout_layer dropout(double rate) { return dropout_layer(rate); }
 
 }  // namespace streambp

@@ -74,7 +74,7 @@ struct linear_attention {
     expect_positive(name, "value_width", a.value_width);
     if (a.scale == 0) a.scale = 1 / std::sqrt(double(a.key_width));
     expect_finite(name, "scale", a.scale);
-    expect_finite(name, "rotary", a.rotary, 0);
+    if (a.rotary != 0) expect_finite(name, "rotary", a.rotary, 1);
     expect_finite(name, "epsilon", a.epsilon, 0);
     if (!(a.root > 0 && std::isfinite(a.root)))
       throw shape_error(sentence(name, ": root is ", a.root, ", it must be positive"));

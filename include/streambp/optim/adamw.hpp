@@ -45,6 +45,8 @@ class adamw {
               double factor = 1) {
     expect_size("parameters", parameters.size(), parameters_);
     expect_size("gradient", gradient.size(), position(first_.size()));
+    if (static_cast<const void*>(parameters.data()) == gradient.data() && !gradient.empty())
+      throw shape_error("adamw: gradient and parameters share memory");
     expect("rate", rate, rate >= 0, "not negative");
     expect("factor", factor, true, "");
     ++steps_;

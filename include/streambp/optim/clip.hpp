@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 
 namespace streambp {
@@ -23,8 +24,10 @@ double gradient_norm(std::span<const Scalar> gradient) {
   return std::sqrt(sum);
 }
 
-// The factor that brings a gradient of this norm to `limit` at most; 1 for a limit of 0.
+// The factor that brings a gradient of this norm to `limit` at most; 1 for a limit of 0. NaN for a
+// norm that is not finite: the optimizer refuses it.
 constexpr double clip_factor(double norm, double limit) {
+  if (!(norm - norm == 0)) return std::numeric_limits<double>::quiet_NaN();
   return limit > 0 && norm > limit ? limit / norm : 1;
 }
 

@@ -10,10 +10,15 @@ namespace streambp {
 
 // `samples` with `more` tokens behind the last one's end.
 inline packed lengthened(const packed& samples, position more) {
-  std::vector<position> offsets(samples.offsets().begin(), samples.offsets().end());
+  std::vector<position> offsets(samples.offsets().begin(), samples.offsets().end()), parents;
   offsets.back() += more;
-  return packed(std::move(offsets));
+  for (position s = 0; s < samples.segments(); ++s) parents.push_back(samples.parent(s));
+  return samples.child_count() > 0 ? packed(std::move(offsets), std::move(parents))
+                                   : packed(std::move(offsets));
 }
+
+// Longer sequences are not asked about: a plan lists their grains.
+inline constexpr position most_tokens = position(1) << 23;
 
 // Makes the last sample longer, to twice the tokens and twice again at most 10 times, then halves
 // what is left between a length that fits and one that does not, down to a grain or 1/64 of the
@@ -32,7 +37,8 @@ length_limit longest_sequence(const packed& samples, position grain, std::size_t
       limit.bytes = bytes;
     }
   };
-  for (int doublings = 0; doublings < 10 && limit.next == 0; ++doublings)
+  for (int doublings = 0; doublings < 10 && limit.next == 0 && limit.fits <= most_tokens;
+       ++doublings)
     try_length(2 * limit.fits);
   while (limit.next - limit.fits > step)
     try_length(limit.fits + (limit.next - limit.fits + step) / 2 / step * step);

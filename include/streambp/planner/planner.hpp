@@ -130,7 +130,7 @@ class planner {
                         .keeps = options_.keep,
                         .plain_only = plain_only};
     const bool many = position(model_.count()) > most_free_sections;
-    for (step_plan& frame : frames(plain_only)) {
+    each_frame(plain_only, [&](step_plan& frame) {
       const stage_costs<Device, Model> costs(model_, *flops_, frame, couples);
       for (const position every :
            many&& options_.stage == 0 && !plain_only ? strides(model_) : std::vector<position>{0}) {
@@ -145,7 +145,7 @@ class planner {
         frame.bytes.region = found.bytes();
         if (!best || better(frame, *best)) best = frame;
       }
-    }
+    });
     if (best) best = complete(best->choice);
     return best;
   }
@@ -176,8 +176,8 @@ class planner {
   }
 
   // Every choice but that of the stages.
-  std::vector<step_plan> frames(bool plain_only) const {
-    std::vector<step_plan> all;
+  template <class F>
+  void each_frame(bool plain_only, const F& f) const {
     const position tokens = frame_.shape.samples.tokens(), head_grain = largest_head_grain();
     const position only = plain_only && options_.chunk == 0 ? tokens : options_.chunk;
     for (const bool fuses : {false, true}) {
@@ -190,10 +190,9 @@ class planner {
             frame.choice.fuses_head = fuses;
             frame.choice.carry_interval = interval;
             detail::set_chunks(frame, chunk, head_chunk);
-            all.push_back(std::move(frame));
+            f(frame);
           }
     }
-    return all;
   }
 
   // Chunks between carries that are kept: every one, or in two levels.
@@ -244,7 +243,13 @@ class planner {
         {"features", o.features}, {"context_features", o.context_features},
         {"prefix", o.prefix}};
     for (const auto& [name, size] : sizes)
-      if (size < 0) throw shape_error(sentence("plan: ", name, " is ", size, "; 0 leaves it out"));
+      if (size < 0 || size > largest_size)
+        throw shape_error(sentence("plan: ", name, " is ", size,
+                                   "; it is 0, which leaves it out, or at most ", largest_size));
+    if (list::takes_tokens() && o.features > 0)
+      throw shape_error("plan: the model takes tokens; options.features is for rows");
+    if (o.context_features > 0 && o.context.tokens() == 0)
+      throw shape_error("plan: context_features are given without the context's offsets");
   }
   // Bytes and FLOPs are counted in 64 bits.
   void check_sizes(position tokens) const {

@@ -188,9 +188,10 @@ struct instance_list {
         const position in = result.widths[st.in];
         result.widths[st.out] = traits::features(placed_layer.layer, in);
         const std::string name = place + unique(names, traits::name());
-        if (in > largest_size || result.widths[st.out] > largest_size)
+        if (in < 0 || in > largest_size || result.widths[st.out] < 0 ||
+            result.widths[st.out] > largest_size)
           throw shape_error(sentence(name, ": rows of ", in, " and ", result.widths[st.out],
-                                     " features; at most ", largest_size));
+                                     " features; at most ", largest_size, ", and none below 0"));
         if constexpr (traits::takes_tokens && requires { placed_layer.layer.vocabulary; })
           vocabulary = placed_layer.layer.vocabulary;
         std::apply(
