@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include <chrono>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -60,3 +64,24 @@ TEST_CASE("a pool that never ran, or has no tasks, ends") {
   cpu::pool pool(4);
   pool.run(0, [](position, int) { FAIL("there is no task"); });
 }
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("a pool of more threads than the system gives says how many it got") {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = pages * 4096 + (std::size_t(256) << 20);  // of address space, a stack is 8 MiB
+  REQUIRE(setrlimit(RLIMIT_AS, &few) == 0);
+  std::string said;
+  try {
+    cpu::pool many(1000);
+  } catch (const error& e) {
+    said = e.what();
+  }
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(said.starts_with("only "));
+  CHECK(said.find(" of 1000 threads could be started") != std::string::npos);
+}
+#endif

@@ -31,6 +31,8 @@ TEST_CASE("each fault of a row layer breaks the law that speaks of it") {
       {row_fault::counts_calls, "recomputation has no side effects"},
       {row_fault::allocates, "memory is what was planned"},
       {row_fault::sinks_deep, "memory is what was planned"},
+      {row_fault::assigns_dx, "gradients are added"},
+      {row_fault::ignores_frozen, "frozen costs nothing"},
       {row_fault::overwrites_dy, "memory is what was planned"},
       {row_fault::overruns_slot, "memory is what was planned"},
       {row_fault::nothing_at_first, "nothing to see gives 0"},
@@ -61,6 +63,10 @@ TEST_CASE("a report says where and by how much") {
   says(row_fault::counts_calls, "the value alone is ");
   says(row_fault::allocates, "memory was asked for ");
   says(row_fault::sinks_deep, " down the stack, where 262144 are allowed");
+  says(row_fault::assigns_dx,
+       "where dx is not 0 before backward or release adds to it, gradient of ");
+  says(row_fault::ignores_frozen,
+       "rows: backward writes to the gradient of a frozen parameter: ask at.trains(tag) first");
   says(row_fault::overwrites_dy, "rows: backward writes to x, y or dy, or outside them");
   says(row_fault::overruns_slot, "rows: forward writes outside a slot");
   says(row_fault::none, "all laws hold (");

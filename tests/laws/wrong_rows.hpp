@@ -20,7 +20,9 @@ enum class row_fault : unsigned char {
   mixes_rows,        // two neighbours of a segment, in and out
   counts_calls,      // and lets the count into y
   allocates,
-  sinks_deep,             // into the stack, with every row of the chunk
+  sinks_deep,  // into the stack, with every row of the chunk
+  assigns_dx,
+  ignores_frozen,         // adds to a gradient that is not there
   overwrites_dy,          // once it has been used
   overruns_slot,          // by a row, which a larger chunk has
   nothing_at_first,       // 0 / 0 for rows without one before
@@ -62,6 +64,8 @@ struct wrong_rows {
   void backward(auto& at, auto x, auto, auto dy, auto dx) const {
     const auto g = at[gain], s = at[square], dg = at.d(gain);
     if (fault == row_fault::frozen_stops_gradient && !at.trains(gain)) return;
+    if (fault == row_fault::ignores_frozen && !at.trains(gain))
+      for (position j = 0; j < width; ++j) dg(0, j) += s(0, j) * dy(0, j);
     if (at.trains(gain)) {
       if (fault == row_fault::assigns && at.chunk.rows.last == at.chunk.samples->tokens())
         for (position j = 0; j < width; ++j) dg(0, j) = 0;
@@ -85,6 +89,7 @@ struct wrong_rows {
           const position partner = neighbour(p, i);
           auto d = dy(i, j) * scale<decltype(dy(0, 0))>(at, i);
           if (partner >= 0) d += dy(partner, j) / 2;
+          if (fault == row_fault::assigns_dx) dx(i, j) = 0;
           dx(i, j) += scalar_of(dx, sign * 2) * g(0, j) * x(i, j) * d;
         }
     if (fault == row_fault::overwrites_dy) dy(0, 0) = 0;

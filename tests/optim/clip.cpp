@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <vector>
 
 using namespace streambp;
@@ -26,4 +27,11 @@ TEST_CASE("the norm of every length") {
 TEST_CASE("squares that a float cannot hold are summed") {
   CHECK(gradient_norm<float>(std::vector<float>(9, 1e30f)) == doctest::Approx(3e30));
   CHECK(gradient_norm<float>(std::vector<float>(9, 1e-30f)) == doctest::Approx(3e-30));
+}
+
+TEST_CASE("a norm that is not finite gives a factor that the optimizer refuses") {
+  for (const double norm : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    CHECK(std::isnan(clip_factor(norm, 1)));
+    CHECK(std::isnan(clip_factor(norm, 0)));
+  }
 }

@@ -16,6 +16,13 @@ TEST_CASE("the rate rises in a line, then falls along half a cosine") {
   for (position step = 4; step < 14; ++step) CHECK(rate(step + 1) < rate(step));
 }
 
+TEST_CASE("without a number of steps the rate stays at its peak") {
+  const cosine_schedule rate{.peak = 3, .warm_up = 2};
+  CHECK(rate(1) == 1.5);
+  CHECK(rate(2) == 3);
+  CHECK(rate(1000) == 3);
+}
+
 TEST_CASE("no warm-up, and a warm-up of the whole training") {
   const cosine_schedule straight{.peak = 1, .steps = 2};
   CHECK(straight(1) == doctest::Approx(0.5));

@@ -8,6 +8,7 @@ using namespace streambp;
 
 TEST_CASE("the last sample grows") {
   CHECK(lengthened(packed({0, 3, 3, 10}), 5) == packed({0, 3, 3, 15}));
+  CHECK(lengthened(packed({0, 3, 10}, {-1, 0}), 5) == packed({0, 3, 15}, {-1, 0}));
 }
 
 TEST_CASE("the edge between what fits and what does not, to a grain") {
@@ -32,6 +33,18 @@ TEST_CASE("the edge between what fits and what does not, to a grain") {
           CHECK(l.bytes.total() == std::size_t(10 * l.next));
         }
       }
+}
+
+TEST_CASE("no end of tokens is asked about") {
+  position most = 0;
+  const length_limit l =
+      longest_sequence(packed::one(most_tokens / 2), 256, 1, [&](const packed& s) {
+        most = std::max(most, s.tokens());
+        return byte_table{};
+      });
+  CHECK(most == 2 * most_tokens);
+  CHECK(l.fits == most);
+  CHECK(l.next == 0);
 }
 
 TEST_CASE("a budget's reach: plans exist up to it and none one grain further") {

@@ -1,5 +1,8 @@
-// Law: gradients are added. A step that starts from some gradient ends at the sum, to rounding.
+// Law: gradients are added. A step that starts from some gradient ends at the sum, to rounding; and
+// a layer adds to the rows of dx, which hold another branch's gradient in a residual.
 #pragma once
+
+#include <cmath>
 
 #include "subject.hpp"
 
@@ -24,6 +27,18 @@ inline void check_accumulation(report& r, subject& of, const given& data, const 
         !where.empty())
       r.add(law::accumulation,
             sentence("from a gradient that is not 0, ", where, "; ", words(plan)));
+
+  const double largest = from_zero.largest_gradient();
+  if (!(largest > 0)) return;
+  of.watched = {.lift = std::exp2(std::floor(std::log2(largest)))};
+  const outcome lifted = of.run(plan)->step(data);
+  of.watched = {};
+  for (std::size_t k = 0; k < o.tensors.size(); ++k)
+    if (const auto where = beyond(from_zero.tensors[k], lifted.tensors[k], allowed,
+                                  allow.smallest * largest, data.samples);
+        !where.empty())
+      r.add(law::accumulation, sentence("where dx is not 0 before backward or release adds to it, ",
+                                        where, "; ", words(plan)));
 }
 
 }  // namespace streambp::laws

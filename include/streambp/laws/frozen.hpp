@@ -2,6 +2,9 @@
 // input's gradient as they were.
 #pragma once
 
+#include <cmath>
+#include <utility>
+
 #include "subject.hpp"
 
 namespace streambp::laws {
@@ -9,6 +12,13 @@ namespace streambp::laws {
 inline void check_frozen(report& r, subject& trained, subject& frozen, const given& data) {
   const step_plan plan = trained.plans(data.samples, data.prefix, data.beside).streamed;
   const step_plan cheap = frozen.plans(data.samples, data.prefix, data.beside).streamed;
+  frozen.watched = {.on = true, .poison = std::nan("")};
+  frozen.run(cheap)->step(data);
+  const std::string written = std::exchange(frozen.watched, {}).written;
+  if (!written.empty()) {
+    if (!r.breaks(law::memory)) r.add(law::frozen, written);
+    return;
+  }
   outcome full = trained.run(plan)->step(data);
   const outcome o = frozen.run(cheap)->step(data);
   if (frozen.parameters().gradients != 0)

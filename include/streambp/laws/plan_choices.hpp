@@ -67,7 +67,7 @@ plan_list every_plan(const Model& model, const packed& samples, plan_options opt
   planner<Device, Model, Loss> one(model, samples, options);
   options.threads = 2;
   planner<Device, Model, Loss> two(model, samples, options);
-  plan_list plans{one.plain(), two.complete(streamed_choice(one.model(), options.grains)), {}};
+  plan_list plans{one.plain(), one.complete(streamed_choice(one.model(), options.grains)), {}};
   for (const plan_choice& c :
        plan_choices(one.model(), loss_traits<Loss>::couples, samples.tokens(), options.grains))
     try {

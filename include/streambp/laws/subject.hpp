@@ -44,7 +44,7 @@ class stepper {
 
 struct plan_list {
   step_plan plain;     // one chunk, cuts only where they are forced, everything kept
-  step_plan streamed;  // a chunk a grain, every cut, nothing kept, two threads
+  step_plan streamed;  // a chunk a grain, every cut, nothing kept; one thread
   std::vector<step_plan> others;
 };
 

@@ -13,7 +13,8 @@ namespace streambp::laws {
 struct watch {
   bool on = false;
   double poison = 0;
-  std::string written;  // the first wrong write
+  std::string written{};  // the first wrong write
+  double lift = 0;        // what dx holds before a call that adds to it; taken away behind it
 
   void expect(bool right, const char* layer, const char* call, const char* what) {
     if (!right && written.empty()) written = sentence(layer, ": ", call, " writes ", what);

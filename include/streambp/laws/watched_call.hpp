@@ -2,6 +2,7 @@
 // and what it has no business to write is compared afterwards.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <tuple>
 #include <type_traits>
@@ -27,7 +28,10 @@ class watched_call {
       constexpr int i = traits::count::template index<decltype(tag)>();
       if constexpr (kind == slot_kind::parameter || kind == slot_kind::shared) {
         constants_.emplace_back(view<scalar>(at_[tag]));
-        move(at_.cell.gradient[i], at_.cell.gradient[i].rows);
+        if (at_.trains(tag))
+          move(at_.cell.gradient[i], at_.cell.gradient[i].rows);
+        else
+          spare(at_.cell.gradient[i], at_[tag]);
       }
       if constexpr (kind == slot_kind::saved || kind == slot_kind::scratch)
         move(at_.cell.value[i], at_.rows());
@@ -82,6 +86,13 @@ class watched_call {
                     "to a parameter or to memory that is there to be read");
     for (auto& h : hidden_)
       w_.by->expect(h.restore(), name, call_, "memory rows that are not its own");
+    for (auto& s : spared_) {
+      const bool untouched = std::all_of(s.entries.begin(), s.entries.end(),
+                                         [](scalar v) { return v == untouched_entry; });
+      w_.by->expect(untouched, name, call_,
+                    "to the gradient of a frozen parameter: ask at.trains(tag) first");
+      *s.slot = s.home;
+    }
     for (auto& m : moved_) {
       w_.by->expect(m.between_margins.give_back(m.home), name, call_, "outside a slot");
       *m.slot = m.home;
@@ -94,6 +105,21 @@ class watched_call {
     view<scalar> home;
     guarded_rows<scalar> between_margins;
   };
+
+  // A gradient that nobody wants: no rows, in front of a place where writing does no harm.
+  struct spared {
+    view<scalar>* slot;
+    view<scalar> home;
+    std::vector<scalar> entries;
+  };
+  static constexpr scalar untouched_entry = scalar(0.140625);
+
+  void spare(view<scalar>& slot, view<scalar> parameter) {
+    spared_.push_back(
+        {&slot, slot,
+         std::vector<scalar>(std::size_t(parameter.rows * parameter.cols), untouched_entry)});
+    slot = {spared_.back().entries.data(), 0, parameter.cols};
+  }
 
   void move(view<scalar>& slot, position rows) {
     if (slot.data == nullptr) return;
@@ -128,6 +154,7 @@ class watched_call {
   std::vector<snapshot<scalar>> constants_;
   std::vector<hidden_rows<scalar>> hidden_;
   std::vector<moved> moved_;
+  std::vector<spared> spared_;
 };
 
 }  // namespace streambp::laws

@@ -5,6 +5,31 @@
 
 namespace streambp {
 
+namespace laws {
+
+// Rows that hold more than they should for the time of a call that adds to them.
+template <class Rows>
+class lifted_rows {
+ public:
+  lifted_rows(Rows rows, double by) : rows_(rows), by_(by) { add(by_); }
+  ~lifted_rows() { add(-by_); }
+  lifted_rows(const lifted_rows&) = delete;
+  lifted_rows& operator=(const lifted_rows&) = delete;
+
+ private:
+  void add(double amount) {
+    if (amount == 0 || rows_.data == nullptr) return;
+    for (position i = 0; i < rows_.rows; ++i)
+      for (position j = 0; j < rows_.cols; ++j)
+        rows_(i, j) += std::decay_t<decltype(rows_(i, j))>(amount);
+  }
+
+  Rows rows_;
+  double by_;
+};
+
+}  // namespace laws
+
 // Forwards everything to the layer; each call through a watched_call while the watch is on.
 template <class L>
 struct layer_traits<laws::watched<L>> : layer_traits<L> {
@@ -45,7 +70,11 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   template <class At, class X, class Y>
   requires requires(const L& layer, At& at, X x, Y y) { traits::backward(layer, at, x, y, y, y); }
   static void backward(const watched& w, At& at, X x, Y y, Y dy, Y dx) {
-    if (!w.by->on || at.on.counts_only()) return traits::backward(w.layer, at, x, y, dy, dx);
+    if (at.on.counts_only()) return traits::backward(w.layer, at, x, y, dy, dx);
+    if (!w.by->on) {
+      const laws::lifted_rows<Y> lifted(dx, w.by->lift);
+      return traits::backward(w.layer, at, x, y, dy, dx);
+    }
     laws::watched_call<L, At> call(w, at, "backward");
     laws::guarded_rows given(x, w.by->poison, !traits::backward_reads_input);
     laws::guarded_rows result(y, w.by->poison, !traits::backward_reads_output);
@@ -62,7 +91,11 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   template <class At, class X, class Y>
   requires requires(const L& layer, At& at, X x, Y dx) { traits::release(layer, at, x, dx); }
   static void release(const watched& w, At& at, X x, Y dx) {
-    if (!w.by->on || at.on.counts_only()) return traits::release(w.layer, at, x, dx);
+    if (at.on.counts_only()) return traits::release(w.layer, at, x, dx);
+    if (!w.by->on) {
+      const laws::lifted_rows<Y> lifted(dx, w.by->lift);
+      return traits::release(w.layer, at, x, dx);
+    }
     laws::watched_call<L, At> call(w, at, "release");
     laws::guarded_rows given(x, w.by->poison), d_given(dx, w.by->poison);
     call.hide_memory_gradients(true);

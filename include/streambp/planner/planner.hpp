@@ -248,8 +248,6 @@ class planner {
                                    "; it is 0, which leaves it out, or at most ", largest_size));
     if (list::takes_tokens() && o.features > 0)
       throw shape_error("plan: the model takes tokens; options.features is for rows");
-    if (o.context_features > 0 && o.context.tokens() == 0)
-      throw shape_error("plan: context_features are given without the context's offsets");
   }
   // Bytes and FLOPs are counted in 64 bits.
   void check_sizes(position tokens) const {
