@@ -77,7 +77,7 @@ void rms_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
   });
 }
 
-// dz = dy ∘ gain;  dx += r (dz - x r² mean(dz ∘ x));  dgain += Σ dy ∘ x r, unless without data. dx
+// dz = dy ∘ gain;  dx += r (dz - x r² mean(dz ∘ x));  dgain += Σ dy ∘ x r, unless without rows. dx
 // may be dy.
 template <class S>
 void rms_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
@@ -87,7 +87,7 @@ void rms_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
                        std::type_identity_t<view<S>> dgain, std::span<const position> grains,
                        double gain_offset = 0) {
   if (on.counts_only()) return;
-  if (dgain.data)
+  if (dgain.rows > 0)
     add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {
       return load(dy.row(i) + j, n) * (load(x.row(i) + j, n) * inverse(i, 0));
     });
@@ -157,7 +157,7 @@ void layer_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
 }
 
 // dz = dy ∘ gain;  dx += r (dz - mean dz - z mean(dz ∘ z));  dgain += Σ dy ∘ z, dbias += Σ dy,
-// unless without data. dx may be dy.
+// unless without rows. dx may be dy.
 template <class S>
 void layer_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
                          std::type_identity_t<view<const S>> gain,
@@ -166,12 +166,12 @@ void layer_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
                          std::type_identity_t<view<S>> dgain, std::type_identity_t<view<S>> dbias,
                          std::span<const position> grains, double gain_offset = 0) {
   if (on.counts_only()) return;
-  if (dgain.data)
+  if (dgain.rows > 0)
     add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {
       return load(dy.row(i) + j, n) *
              ((load(x.row(i) + j, n) - statistics(i, 0)) * statistics(i, 1));
     });
-  if (dbias.data)
+  if (dbias.rows > 0)
     add_row_sums(on, grains, x.cols, dbias.data,
                  [&](position i, position j, auto n) { return load(dy.row(i) + j, n); });
   with_gain<S>(gain, gain_offset, [&](auto g) {

@@ -28,7 +28,7 @@ void state_steps(device<S>& on, std::type_identity_t<view<const S>> z,
   });
 }
 
-// dz = (ddt - e^(a_log) dla) σ(z); da_log += Σ dla ∘ la, unless without data. dz may be z.
+// dz = (ddt - e^(a_log) dla) σ(z); da_log += Σ dla ∘ la, unless without rows. dz may be z.
 template <class S>
 void state_steps_backward(device<S>& on, std::type_identity_t<view<const S>> z,
                           std::type_identity_t<view<const S>> a_log,
@@ -37,7 +37,7 @@ void state_steps_backward(device<S>& on, std::type_identity_t<view<const S>> z,
                           std::type_identity_t<view<const S>> dla, view<S> dz,
                           std::type_identity_t<view<S>> da_log, std::span<const position> grains) {
   if (on.counts_only()) return;
-  if (da_log.data)
+  if (da_log.rows > 0)
     add_row_sums(on, grains, la.cols, da_log.data, [&](position i, position j, auto n) {
       return load(dla.row(i) + j, n) * load(la.row(i) + j, n);
     });

@@ -124,7 +124,7 @@ template <class S>
 }
 
 // dz = dy ∘ gain: dx += inverse dz, dmoments (segments, 2 d) += Σ dz, Σ dz ∘ z, last tile first;
-// dgain += Σ dy ∘ z, dbias += Σ dy, unless without data.
+// dgain += Σ dy ∘ z, dbias += Σ dy, unless without rows.
 template <class S>
 void time_norm_backward(device<S>& on, const piece_list& pieces, position tile,
                         std::type_identity_t<view<const S>> x,
@@ -142,7 +142,7 @@ void time_norm_backward(device<S>& on, const piece_list& pieces, position tile,
         time_norm_tile_backward<S>(
             part(x, own), moments.row(p.segment) + j, x.cols, n, S(epsilon), gain.data + j,
             part(dy, own), part(dx, own), dmoments.row(p.segment) + j,
-            dgain.data ? dgain.data + j : nullptr, dbias.data ? dbias.data + j : nullptr);
+            dgain.rows > 0 ? dgain.data + j : nullptr, dbias.rows > 0 ? dbias.data + j : nullptr);
       }
     });
   });

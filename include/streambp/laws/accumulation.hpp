@@ -34,8 +34,8 @@ inline void check_accumulation(report& r, subject& of, const given& data, const 
   const outcome lifted = of.run(plan)->step(data);
   of.watched = {};
   for (std::size_t k = 0; k < o.tensors.size(); ++k)
-    if (const auto where = beyond(from_zero.tensors[k], lifted.tensors[k], allowed,
-                                  allow.smallest * largest, data.samples);
+    if (const auto where =
+            beyond(from_zero.tensors[k], lifted.tensors[k], allowed, largest, data.samples);
         !where.empty())
       r.add(law::accumulation, sentence("where dx is not 0 before backward or release adds to it, ",
                                         where, "; ", words(plan)));

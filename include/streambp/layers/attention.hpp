@@ -132,7 +132,7 @@ struct attention {
     project_back(at.on, dy, at[wo], at[d_o], write::assign);
     attention_backward(at.on, shape(at.chunk.tile), at.pieces(), at[q], at[k], at[v],
                        at[sinks].data, at[o], at[lse], at[d_o], at[dq], at.d(k), at.d(v),
-                       at.d(sinks).data, at[tiles]);
+                       at.trains(sinks) ? at.d(sinks).data : nullptr, at[tiles]);
     turn(at, at[dq], options.heads, true);
     pull(at, x, dx, at[dq], wq, bq);
   }
