@@ -28,7 +28,7 @@ inline void check_accumulation(report& r, subject& of, const given& data, const 
       r.add(law::accumulation,
             sentence("from a gradient that is not 0, ", where, "; ", words(plan)));
 
-  const double largest = from_zero.largest_gradient();
+  const double largest = from_zero.largest_gradient();  // the lift rounds by its size
   if (!(largest > 0)) return;
   of.watched = {.lift = std::exp2(std::floor(std::log2(largest)))};
   const outcome lifted = of.run(plan)->step(data);
