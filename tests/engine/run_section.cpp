@@ -76,27 +76,25 @@ TEST_CASE("a first forward remembers and gives its result") {
 }
 
 TEST_CASE("a rebuild runs what feeds memories and carries, and no more") {
-  CHECK(visited(attention_like, {.state_only = true}) == calls{"fa", "rm"});
-  CHECK(visited(recurrence_like, {.state_only = true}) == calls{"fa", "f-h"});
-  CHECK(visited(recurrence_like | causal<'m'>{}, {.state_only = true}) ==
+  CHECK(visited(attention_like, {purpose::rebuild, false}) == calls{"fa", "rm"});
+  CHECK(visited(recurrence_like, {purpose::rebuild, false}) == calls{"fa", "f-h"});
+  CHECK(visited(recurrence_like | causal<'m'>{}, {purpose::rebuild, false}) ==
         calls{"fa", "fh", "fc", "rm"});
 }
 
 TEST_CASE("a replay runs what backward reads; outputs that nobody reads are not wanted") {
-  CHECK(visited(attention_like, {.remembers = false, .result = false, .saves = true}) ==
-        calls{"fa", "fm", "f-c"});
-  CHECK(visited(attention_like, {.remembers = true, .result = true, .saves = true}) ==
-        calls{"fa", "rm", "fm", "fc"});
+  CHECK(visited(attention_like, {purpose::replay, false}) == calls{"fa", "fm", "f-c"});
+  CHECK(visited(attention_like, {purpose::replay_rebuild}) == calls{"fa", "rm", "fm", "fc"});
 }
 
 TEST_CASE("backward runs in reverse; a memory is released after its reader") {
-  CHECK(visited(attention_like, {.saves = true}, true) == calls{"bc", "bm", "gm", "ba"});
-  CHECK(visited(recurrence_like, {.saves = true}, true) == calls{"bc", "bh", "ba"});
+  CHECK(visited(attention_like, {purpose::backward}, true) == calls{"bc", "bm", "gm", "ba"});
+  CHECK(visited(recurrence_like, {purpose::backward}, true) == calls{"bc", "bh", "ba"});
 }
 
 TEST_CASE("the halves of a read that sees all: layers before it run in both, the rest in one") {
   CHECK(visited<half::remember>(halved, {}) == calls{"fa", "rm"});
   CHECK(visited<half::read>(halved, {}) == calls{"fa", "fm", "fc"});
-  CHECK(visited<half::read>(halved, {.saves = true}, true) == calls{"bc", "bm", "ba"});
-  CHECK(visited<half::remember>(halved, {.saves = true}, true) == calls{"gm", "ba"});
+  CHECK(visited<half::read>(halved, {purpose::backward}, true) == calls{"bc", "bm", "ba"});
+  CHECK(visited<half::remember>(halved, {purpose::backward}, true) == calls{"gm", "ba"});
 }

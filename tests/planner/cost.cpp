@@ -31,19 +31,20 @@ struct counted {
 TEST_CASE("flop_counts: a product of n x k and k x m is 2 n k m, three of them with its backward") {
   counted c(repeat(1, linear(8, 6)) | linear(6, 8) | residual(frozen(linear(8, 8))) | linear(8, 5),
             packed::one(61), 8);
-  CHECK(c.flops.forward(0, {0, 61}, {}) == 2 * 61 * 8 * 6);
-  CHECK(c.flops.backward(0, {0, 61}) == 2 * (2 * 61 * 8 * 6));
-  CHECK(c.flops.forward(0, {10, 20}, {}) == 2 * 10 * 8 * 6);
-  CHECK(c.flops.forward(0, {10, 10}, {}) == 0);
+  CHECK(c.flops.of(0, {0, 61}, {}) == 2 * 61 * 8 * 6);
+  CHECK(c.flops.of(0, {0, 61}, {purpose::backward}) == 2 * (2 * 61 * 8 * 6));
+  CHECK(c.flops.of(0, {10, 20}, {}) == 2 * 10 * 8 * 6);
+  CHECK(c.flops.of(0, {10, 10}, {}) == 0);
   CHECK(c.flops.head(false) % (2 * 61) == 0);
 }
 
 TEST_CASE("flop_counts: a frozen layer counts no weight gradient") {
   counted trained(attend | linear(8, 5), samples, 8);
   counted frozen_one(frozen(attend) | linear(8, 5), samples, 8);
-  CHECK(trained.flops.forward(0, {0, 61}, {}) == frozen_one.flops.forward(0, {0, 61}, {}));
+  CHECK(trained.flops.of(0, {0, 61}, {}) == frozen_one.flops.of(0, {0, 61}, {}));
   const position weights = 2 * 61 * 4 * 8 * 8;  // wq, wk, wv, wo
-  const position saved = trained.flops.backward(0, {0, 61}) - frozen_one.flops.backward(0, {0, 61});
+  const position saved = trained.flops.of(0, {0, 61}, {purpose::backward}) -
+                         frozen_one.flops.of(0, {0, 61}, {purpose::backward});
   CHECK(saved >= weights);
   CHECK(saved < weights + 61 * 8 * 8);  // and the norm's gain
 }
@@ -53,11 +54,11 @@ TEST_CASE("flop_counts: chunks add up to the whole, where attention is cut too")
   for (position section = 0; section < 3; ++section) {
     position forward = 0, backward = 0;
     for (const row_range rows : {row_range{0, 17}, {17, 33}, {33, 61}}) {
-      forward += c.flops.forward(section, rows, {});
-      backward += c.flops.backward(section, rows);
+      forward += c.flops.of(section, rows, {});
+      backward += c.flops.of(section, rows, {purpose::backward});
     }
-    CHECK(forward == c.flops.forward(section, {0, 61}, {}));
-    CHECK(backward == c.flops.backward(section, {0, 61}));
+    CHECK(forward == c.flops.of(section, {0, 61}, {}));
+    CHECK(backward == c.flops.of(section, {0, 61}, {purpose::backward}));
   }
 }
 
@@ -65,17 +66,17 @@ TEST_CASE("flop_counts: attention by hand, over the pairs of a query and a key t
   // One head of width 8; samples of 1, 29 and 31 rows.
   counted c(causal_attention({.features = 8}) | linear(8, 5), samples, 8);
   const position pairs = 1 + 29 * 30 / 2 + 31 * 32 / 2, projections = 4 * 2 * 61 * 8 * 8;
-  const position forward = c.flops.forward(0, {0, 61}, {});
+  const position forward = c.flops.of(0, {0, 61}, {});
   CHECK(forward >= projections + 4 * pairs * 8);  // q kᵀ and P v
   CHECK(forward <= projections + 4 * pairs * 8 + 10 * pairs);
   // What is restored is not computed again.
-  CHECK(c.flops.forward(0, {0, 61}, {.restored = true}) == projections);
-  CHECK(c.flops.forward(0, {0, 61}, {.remembers = false, .restored = true}) == projections / 2);
+  CHECK(c.flops.of(0, {0, 61}, {purpose::replay_rebuild, true, true}) == projections);
+  CHECK(c.flops.of(0, {0, 61}, {purpose::replay, true, true}) == projections / 2);
 }
 
 TEST_CASE("flop_counts: only what feeds a state runs when nobody wants the output") {
   counted c(attend | linear(8, 5), samples, 8);
-  const position state = c.flops.forward(0, {0, 61}, {.state_only = true});
+  const position state = c.flops.of(0, {0, 61}, {purpose::rebuild, false});
   const position keys = 2 * 2 * 61 * 8 * 8;
   CHECK(state >= keys);
   CHECK(state < keys + 61 * 8 * 8);

@@ -55,7 +55,7 @@ TEST_CASE("plain backpropagation: one stage, one chunk, nothing computed twice")
   flop_counts<cpu::device<double>, model_type> flops(all.model(), p.shape);
   position once = all.head_flops();
   for (position s = 0; s < position(all.model().count()); ++s)
-    once += flops.forward(s, {0, 61}, {}) + flops.backward(s, {0, 61});
+    once += flops.of(s, {0, 61}, {}) + flops.of(s, {0, 61}, {purpose::backward});
   CHECK(p.flops == once);
 }
 

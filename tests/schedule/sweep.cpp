@@ -5,52 +5,58 @@
 using namespace streambp;
 
 using order = std::vector<sweep>;
-using enum sweep_kind;
-
 namespace {
 
-// Stages of `lengths` sections each, all of them stateful, in several chunks.
-sweep_facts facts(std::vector<position> lengths) {
-  sweep_facts f;
+using stages = std::vector<stage_facts>;
+using enum sweep_kind;
+
+// Stages of `lengths` sections each, all of them stateful.
+stages stages_of(const std::vector<position>& lengths) {
+  stages all;
   position at = 0;
   for (const position n : lengths) {
-    f.stages.push_back({at, at + n});
+    stage_facts f;
+    f.plan = {at, at + n};
+    f.own_last = f.last_state = f.last_first = at + n;
+    f.lowest = at;
+    all.push_back(f);
     at += n;
   }
-  f.begins_with_read.assign(lengths.size(), false);
-  f.stateful.assign(lengths.size(), true);
-  f.chunks = 3;
-  return f;
+  all.back().ends = true;
+  return all;
+}
+order sweeps_of(const stages& all, position chunks = 3) {
+  return streambp::sweeps_of(all, {.chunks = chunks});
 }
 
 }  // namespace
 
 TEST_CASE("one stage: forward, head, and back; nothing is rebuilt") {
-  CHECK(sweeps_of(facts({4})) == order{{forward, 0}, {head, 0}, {descend, 0}});
+  CHECK(sweeps_of(stages_of({4})) == order{{forward, 0}, {head, 0}, {descend, 0}});
 }
 
 TEST_CASE("one stage with a fused head: two sweeps") {
-  auto f = facts({4});
-  f.fuses_head = true;
+  auto f = stages_of({4});
+  f.back().fuses_head = true;
   CHECK(sweeps_of(f) == order{{forward_state, 0}, {descend, 0}});
 }
 
 TEST_CASE("three stages: all but the last rebuild their memories") {
-  CHECK(sweeps_of(facts({2, 1, 2})) == order{{forward, 0},
-                                             {forward, 1},
-                                             {forward, 2},
-                                             {head, 2},
-                                             {descend, 2},
-                                             {rebuild, 1},
-                                             {descend, 1},
-                                             {rebuild, 0},
-                                             {descend, 0}});
+  CHECK(sweeps_of(stages_of({2, 1, 2})) == order{{forward, 0},
+                                                 {forward, 1},
+                                                 {forward, 2},
+                                                 {head, 2},
+                                                 {descend, 2},
+                                                 {rebuild, 1},
+                                                 {descend, 1},
+                                                 {rebuild, 0},
+                                                 {descend, 0}});
 }
 
 TEST_CASE("no rebuild of what was kept, of what holds no state, or of a single chunk") {
-  auto f = facts({1, 1, 1, 1});
-  f.stages[0].keeps_memory = true;
-  f.stateful[1] = false;
+  auto f = stages_of({1, 1, 1, 1});
+  f[0].plan.keeps_memory = true;
+  f[1].last_state = f[1].plan.first;
   CHECK(sweeps_of(f) == order{{forward, 0},
                               {forward, 1},
                               {forward, 2},
@@ -61,33 +67,33 @@ TEST_CASE("no rebuild of what was kept, of what holds no state, or of a single c
                               {descend, 2},
                               {descend, 1},
                               {descend, 0}});
-  f = facts({1, 1});
-  f.chunks = 1;
-  CHECK(sweeps_of(f) == order{{forward, 0}, {forward, 1}, {head, 1}, {descend, 1}, {descend, 0}});
+  f = stages_of({1, 1});
+  CHECK(sweeps_of(f, 1) ==
+        order{{forward, 0}, {forward, 1}, {head, 1}, {descend, 1}, {descend, 0}});
 }
 
 TEST_CASE("a fused head runs inside the last stage only") {
-  auto f = facts({1, 2});
-  f.fuses_head = true;
+  auto f = stages_of({1, 2});
+  f.back().fuses_head = true;
   CHECK(sweeps_of(f) ==
         order{{forward, 0}, {forward_state, 1}, {descend, 1}, {rebuild, 0}, {descend, 0}});
 }
 
 TEST_CASE("a coupled loss sums first") {
-  auto f = facts({1, 1});
-  f.couples = true;
-  CHECK(sweeps_of(f) == order{{forward, 0},
-                              {forward, 1},
-                              {summarise, 1},
-                              {head, 1},
-                              {descend, 1},
-                              {rebuild, 0},
-                              {descend, 0}});
+  auto f = stages_of({1, 1});
+  CHECK(streambp::sweeps_of(f, {.couples = true, .chunks = 3}) == order{{forward, 0},
+                                                                        {forward, 1},
+                                                                        {summarise, 1},
+                                                                        {head, 1},
+                                                                        {descend, 1},
+                                                                        {rebuild, 0},
+                                                                        {descend, 0}});
 }
 
 TEST_CASE("no sweep goes down below the lowest parameter that is trained") {
-  auto f = facts({2, 2, 2});
-  f.lowest = 3;
+  auto f = stages_of({2, 2, 2});
+  f[0].lowest = 2;
+  f[1].lowest = 3;
   CHECK(sweeps_of(f) == order{{forward, 0},
                               {forward, 1},
                               {forward, 2},
@@ -95,30 +101,29 @@ TEST_CASE("no sweep goes down below the lowest parameter that is trained") {
                               {descend, 2},
                               {rebuild, 1},
                               {descend, 1}});
-  f.lowest = 6;
+  f[1].lowest = 4;
+  f[2].lowest = 6;
   CHECK(sweeps_of(f) == order{{forward, 0}, {forward, 1}, {forward, 2}, {head, 2}});
 }
 
-TEST_CASE(
-    "the last two memories of reads that see all survive the forward, others are remembered") {
-  auto f = facts({1, 1, 1, 1});
-  f.begins_with_read = {false, true, true, true};
-  f.stateful.assign(4, false);
-  CHECK_FALSE(survives_forward(f, 1));
-  CHECK(survives_forward(f, 2));
-  CHECK(survives_forward(f, 3));
+TEST_CASE("a memory of a read that sees all, and that did not survive the forward, comes again") {
+  auto f = stages_of({1, 1, 1});
+  f[1].begins_with_read = f[2].begins_with_read = true;
+  f[1].read_survives = false;
+  for (auto& s : f) s.last_state = s.plan.first;
   CHECK(sweeps_of(f) == order{{forward, 0},
                               {forward, 1},
                               {forward, 2},
-                              {forward, 3},
-                              {head, 3},
-                              {descend, 3},
+                              {head, 2},
                               {descend, 2},
                               {remember, 1},
                               {descend, 1},
                               {descend, 0}});
 }
 
-TEST_CASE("a forward pass alone") {
-  CHECK(forward_sweeps_of(facts({1, 2})) == order{{forward, 0}, {forward, 1}});
+TEST_CASE(
+    "reading: a forward pass; the head follows, or is inside where rows have no other place") {
+  CHECK(reading_sweeps_of(stages_of({1, 2}), true) ==
+        order{{forward, 0}, {forward, 1}, {value, 1}});
+  CHECK(reading_sweeps_of(stages_of({3}), false) == order{{forward_value, 0}});
 }

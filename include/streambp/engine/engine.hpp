@@ -37,6 +37,9 @@ class basic_engine {
         loss_(std::move(loss)),
         on_(plan_.shape.threads),
         storage_(model_),
+        lowest_(plan_.shape.input_gradient ? 0 : model_.lowest_trained()),
+        stages_(facts_of(model_, plan_.choice.stages, plan_.choice.fuses_head, lowest_)),
+        reading_sweeps_(reading_sweeps_of(stages_, streams(plan_.choice))),
         block_(checked_bytes()) {
     arena from(block_.data(), block_.size());
     storage_.place(from, model_, plan_, loss_traits<Loss>::couples);
@@ -76,13 +79,7 @@ class basic_engine {
   double value(std::span<const scalar> parameters, const batch_type& data) {
     const one_step running(*this);
     open(parameters, data, {}, true);
-    if constexpr (loss_traits<Loss>::couples) {  // sums are added up in a gradient's order
-      forward_only([](row_range, view<scalar>) {});
-      visit_heads(head_visit::summarise);
-    } else {
-      forward_only(
-          [&](row_range rows, view<scalar> h) { visit_head(rows, h, {}, head_visit::value); });
-    }
+    read(head_visit::value);
     couple(false);
     add_side_losses();
     return close();
@@ -96,12 +93,8 @@ class basic_engine {
     const one_step running(*this);
     open(parameters, data, {}, true);
     for (double& v : out) v = 0;
-    forward_only([&](row_range rows, view<scalar> h) {
-      visit_head(rows, h, {}, head_visit::value);
-      for (position i = 0; i < storage_.head.first(rows.rows(), 0); ++i)
-        out[std::size_t(storage_.head.tokens(i, 0).row)] =
-            storage_.head.statistics(i, 0).log_probability();
-    });
+    log_probabilities_ = out;
+    read(head_visit::log_probabilities);
   }
 
   // The head's result (logits, before the loss's scale and softcap) for the last row of each
@@ -110,14 +103,8 @@ class basic_engine {
     expect_rows("last_results: out", out, samples().segments(), model_.head.out);
     const one_step running(*this);
     open(parameters, data, {}, false);
-    forward_only([&](row_range rows, view<scalar> h) {
-      for (const piece& p : piece_list(samples(), rows))
-        if (rows.first + p.last() == samples().segment(p.segment).last) {
-          const position row = rows.first + p.last() - 1;
-          run_head_forward({row, row + 1}, h.middle_rows(p.last() - 1, 1));
-          copy(on_, head_result(1), out.middle_rows(p.segment, 1));
-        }
-    });
+    last_results_ = out;
+    read(head_visit::last_results);
   }
 
   // Called once for each contiguous range of `gradient` as soon as it is final: (offset, count).
@@ -137,7 +124,8 @@ class basic_engine {
   static position initial_size_of(const list& model, position prefix);
 
  private:
-  enum class head_visit { value, summarise, gradient };
+  // What is taken off the head's rows.
+  enum class head_visit { value, log_probabilities, last_results, summarise, gradient };
 
   // From a step's begin to its end, by an exception or not.
   class one_step {
@@ -177,12 +165,14 @@ class basic_engine {
 
   // In sweeps.hpp.
   void run(const sweep& s);
-  void ascend(const sweep& s);
-  void ascend(const sweep& s, position first_chunk, position last_chunk);
-  void remember(position stage);
-  void descend(position stage);
-  template <class F>
-  void forward_only(F&& consume);
+  void read(head_visit what);
+  void run_over_chunks(const sweep& s);
+  void run_once(const sweep& s, const pass& p);
+  void run_at(const sweep& s, const pass& p, position chunk);
+  void run_sections_forward(const sweep& s, const pass& p, const chunk_place& at);
+  void run_sections_backward(const sweep& s, const pass& p, const chunk_place& at);
+  void run_heads_of(const sweep& s, const chunk_place& at, bool gradient);
+  view<scalar> gradient_rows(row_range rows) const;
   void couple(bool wants_gradient);
   chunk_place place_of(position index) const;
   chunk_place place_of(row_range rows, const std::vector<position>& grains) const;
@@ -190,11 +180,8 @@ class basic_engine {
   section_input<scalar> input_of(position section, const chunk_place& at);
   view<scalar> result_of(position section, const chunk_place& at);
   void announce(const section_instance& instance);
-  const stage_plan& stage(position s) const { return plan_.choice.stages[std::size_t(s)]; }
-  position stage_count() const { return position(plan_.choice.stages.size()); }
-  position own_last(const stage_plan& s) const {
-    return s.last - (instance(s.last - 1).part == half::remember);
-  }
+  const stage_facts& stage(position s) const { return stages_[std::size_t(s)]; }
+  position stage_count() const { return position(stages_.size()); }
   const section_instance& instance(position i) const { return model_.sections[std::size_t(i)]; }
   // Keys randomness: the halves of an operator share one.
   std::uint64_t number_of(position i) const {
@@ -208,13 +195,15 @@ class basic_engine {
   void clear_handed_gradients(position section, position chunk);
   void clear_tallies();
   void add_side_losses();
-  bool carries(const stage_plan& s) const;
   chunk_place context_place(std::size_t chunk) const;
   view<scalar> context_rows(const chunk_place& at) const;
 
   // In head.hpp.
-  void visit_heads(head_visit why);
+  void visit_heads(const sweep& s);
   void visit_head(row_range rows, view<scalar> x, view<scalar> dx, head_visit why);
+  void read_log_probabilities(row_range rows, view<scalar> x);
+  void read_last_results(row_range rows, view<scalar> x);
+  void run_loss(row_range rows, view<scalar> x, view<scalar> dx, head_visit why);
   void run_head_forward(row_range rows, view<scalar> x);
   view<scalar> head_result(position rows) {
     if constexpr (storage<Device, Model>::has_head)
@@ -228,12 +217,18 @@ class basic_engine {
   Loss loss_;
   Device on_;
   storage<Device, Model> storage_;
+  position lowest_;  // the first section whose backward is wanted
+  std::vector<stage_facts> stages_;
+  std::vector<sweep> reading_sweeps_;
   mapped_block block_;
   std::size_t high_water_ = 0;
   position initial_size_ = 0;
   std::function<void(position, position)> hook_;
   std::vector<trace_event>* trace_ = nullptr;
   const batch_type* data_ = nullptr;  // of the step that runs
+  head_visit reading_ = head_visit::value;
+  std::span<double> log_probabilities_{};
+  view<scalar> last_results_{};
 };
 
 }  // namespace streambp

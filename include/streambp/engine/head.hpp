@@ -10,7 +10,7 @@ void basic_engine<Device, Model, Loss>::run_head_forward(row_range rows, view<sc
   if constexpr (storage<Device, Model>::has_head) {
     const chunk_place at = place_of(rows, plan_.head_grains);
     run_forward(on_, model_.head_section, storage_.head.cell, at, model_.count(), {{}, x},
-                head_result(rows.rows()), visit{.saves = true});
+                head_result(rows.rows()), visit{purpose::forward_kept});
   } else {
     copy(on_, x, head_result(rows.rows()));
   }
@@ -20,6 +20,43 @@ void basic_engine<Device, Model, Loss>::run_head_forward(row_range rows, view<sc
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::visit_head(row_range rows, view<scalar> x, view<scalar> dx,
                                                    head_visit why) {
+  switch (why) {
+    case head_visit::value:
+      // The sums of a coupled loss are added up in a gradient's order, once all rows are there.
+      if constexpr (!loss_traits<Loss>::couples) run_loss(rows, x, dx, why);
+      return;
+    case head_visit::log_probabilities:
+      return read_log_probabilities(rows, x);
+    case head_visit::last_results:
+      return read_last_results(rows, x);
+    default:
+      return run_loss(rows, x, dx, why);
+  }
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::read_log_probabilities(row_range rows, view<scalar> x) {
+  if constexpr (!loss_traits<Loss>::sees_rows) {
+    run_loss(rows, x, {}, head_visit::value);
+    for (position i = 0; i < storage_.head.first(rows.rows(), 0); ++i)
+      log_probabilities_[std::size_t(storage_.head.tokens(i, 0).row)] =
+          storage_.head.statistics(i, 0).log_probability();
+  }
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::read_last_results(row_range rows, view<scalar> x) {
+  for (const piece& p : piece_list(samples(), rows))
+    if (rows.first + p.last() == samples().segment(p.segment).last) {
+      const position row = rows.first + p.last() - 1;
+      run_head_forward({row, row + 1}, x.middle_rows(p.last() - 1, 1));
+      copy(on_, head_result(1), last_results_.middle_rows(p.segment, 1));
+    }
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::run_loss(row_range rows, view<scalar> x, view<scalar> dx,
+                                                 head_visit why) {
   using traits = loss_traits<Loss>;
   auto& head = storage_.head;
   const position n = rows.rows();
@@ -81,24 +118,25 @@ void basic_engine<Device, Model, Loss>::visit_head(row_range rows, view<scalar> 
 
   if constexpr (storage<Device, Model>::has_head) {
     const view<scalar> d = run_backward(on_, model_.head_section, head.cell, at, model_.count(),
-                                        {{}, x}, result, dy, visit{.saves = true});
+                                        {{}, x}, result, dy, visit{purpose::backward});
     copy(on_, d, dx);
   } else {
     copy(on_, dy, dx);
   }
 }
 
-// Over the stream's rows, last chunk first.
+// Over the stream's rows: last chunk first where sums are added up, first chunk first to read.
 template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::visit_heads(head_visit why) {
-  const auto& edges = plan_.head_chunks;
-  for (std::size_t c = edges.size() - 1; c-- > 0;) {
-    const row_range rows{edges[c], edges[c + 1]};
+void basic_engine<Device, Model, Loss>::visit_heads(const sweep& s) {
+  const head_visit why = s.kind == sweep_kind::head        ? head_visit::gradient
+                         : s.kind == sweep_kind::summarise ? head_visit::summarise
+                                                           : reading_;
+  const std::size_t n = plan_.head_chunks.size() - 1;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t c = descends(s.kind) ? n - 1 - i : i;
+    const row_range rows{plan_.head_chunks[c], plan_.head_chunks[c + 1]};
     const view<scalar> h = storage_.stream.middle_cols(0, model_.trunk_width()).rows_in(rows);
-    if (trace_)
-      trace_->push_back({{why == head_visit::gradient ? sweep_kind::head : sweep_kind::summarise,
-                          stage_count() - 1},
-                         rows});
+    if (trace_) trace_->push_back({s, rows});
     visit_head(rows, h, h, why);
   }
 }

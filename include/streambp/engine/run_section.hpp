@@ -1,21 +1,11 @@
 // One section at one chunk: its program's steps, forward and backward. The order of steps is read
-// off the program; which of them run depends on the kind of visit.
+// off the program; which of them run depends on the visit's purpose.
 #pragma once
 
+#include "../schedule/visit.hpp"
 #include "site.hpp"
 
 namespace streambp {
-
-// Why a chunk is visited.
-struct visit {
-  bool remembers = true;    // writes memory rows (the first time, or when they were given up)
-  bool state_only = false;  // runs only what feeds a memory or a carry
-  bool result = true;       // the section's output is wanted
-  bool saves = false;       // backward follows: everything that it reads must be there
-  bool keeps_outputs = false;
-  bool restored = false;
-  bool first = false;  // the first forward: tallies are added up
-};
 
 // Tokens are the input of a model's first layer when it takes them; rows are everything else.
 template <class Scalar>
@@ -29,9 +19,15 @@ namespace detail {
 template <class Device, class Cell, class Layer>
 auto site_of(Device& on, const chunk_place& chunk, Cell& cell, const Layer&, std::uint64_t instance,
              const visit& why, bool wants_output) {
-  return site<Device, Layer>{on,           chunk,        cell,
-                             instance,     wants_output, why.keeps_outputs,
-                             why.restored, why.saves,    why.first};
+  return site<Device, Layer>{.on = on,
+                             .chunk = chunk,
+                             .cell = cell,
+                             .instance = instance,
+                             .wants_output = wants_output,
+                             .keeps_outputs = why.keeps_outputs,
+                             .restored = why.restored(),
+                             .saves = why.saves(),
+                             .tallies = why.first()};
 }
 
 // Layers that touch data themselves see none of the planner's rows, and their FLOPs stay uncounted.
@@ -92,9 +88,10 @@ void run_forward(Device& on, const Section& section, Cell& cell, const chunk_pla
   constexpr program p = Section::steps;
   static constexpr auto state = p.feeds_state(false), first_state = p.feeds_state(true);
   static constexpr auto wanted = p.feeds_backward(true), unwanted = p.feeds_backward(false);
-  const program::visited& of_this = why.state_only             ? (why.first ? first_state : state)
-                                    : why.result || !why.saves ? wanted
-                                                               : unwanted;
+  const program::visited& of_this = why.result    ? wanted
+                                    : why.saves() ? unwanted
+                                    : why.first() ? first_state
+                                                  : state;
 
   const position rows = chunk.rows.rows();
   std::array<view<scalar>, program::most> value;
@@ -113,10 +110,10 @@ void run_forward(Device& on, const Section& section, Cell& cell, const chunk_pla
                           instance * program::most + std::uint64_t(st.op), why, of_this.output[i]);
       const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, value[st.in]);
       if constexpr (p.remembers(i)) {
-        if (why.remembers) detail::call_remember(layer, at, x);
+        if (why.remembers()) detail::call_remember(layer, at, x);
       }
       if constexpr (p.runs_forward(i)) {
-        if (of_this.runs[i] || why.saves || (why.first && p.tallies(i)))
+        if (of_this.runs[i] || why.saves() || (why.first() && p.tallies(i)))
           detail::call_forward(layer, at, x, value[st.out]);
       }
     }
@@ -135,7 +132,8 @@ void run_context(Device& on, const Section& section, Cell& cell, const chunk_pla
     if constexpr (st.op >= 0 && p.operators[st.op < 0 ? 0 : st.op].split.crosses) {
       const auto& layer = std::get<st.op>(section.leaves).layer;
       auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
-                                instance * program::most + std::uint64_t(st.op), visit{}, true);
+                                instance * program::most + std::uint64_t(st.op),
+                                visit{purpose::open}, true);
       if (dc.rows > 0)
         detail::call_release_context(layer, at, c, dc);
       else
@@ -155,7 +153,8 @@ double side_losses(Device& on, const Section& section, Cell& cell, const chunk_p
     if constexpr (st.op >= 0 && p.tallies(i)) {
       const auto& layer = std::get<st.op>(section.leaves).layer;
       auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
-                                instance * program::most + std::uint64_t(st.op), visit{}, true);
+                                instance * program::most + std::uint64_t(st.op),
+                                visit{purpose::open}, true);
       value += layer_traits<std::decay_t<decltype(layer)>>::side_loss(layer, at);
     }
   });

@@ -82,13 +82,6 @@ void basic_engine<Device, Model, Loss>::add_side_losses() {
 }
 
 template <class Device, class Model, class Loss>
-bool basic_engine<Device, Model, Loss>::carries(const stage_plan& s) const {
-  for (position i = s.first; i < s.last; ++i)
-    if (instance(i).split.carries) return true;
-  return false;
-}
-
-template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::clear_state_gradients(position i) {
   storage_.with(model_, i, [&](const auto& section, auto& cell) {
     for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {

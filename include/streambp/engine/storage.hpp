@@ -145,7 +145,7 @@ class storage {
     position i = sections.first;
     each(model, sections, [&](const auto& section, const auto& instance, auto& cell) {
       place_chunk(from, section, instance, shape, hands_on(model, ++i, sections.last, last_result),
-                  keeps.keeps_outputs, cell);
+                  keeps.keeps_outputs && instance.part != half::remember, cell);
     });
   }
   // Whether the section before `next` hands its result to another one of the same chunk. What
@@ -223,12 +223,11 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
   bytes.stream = since();
 
   const auto sections = [](const stage_plan& s) { return row_range{s.first, s.last}; };
+  const auto own = [&](const stage_plan& s) {
+    return row_range{s.first, facts_of(model, s, false, 0).own_last};
+  };
   // A trailing remember half leaves its memory to the next stage: both alternate between two
   // places.
-  const auto own = [&](const stage_plan& s) {
-    const bool boundary = model.sections[std::size_t(s.last - 1)].part == half::remember;
-    return row_range{s.first, s.last - boundary};
-  };
   std::size_t boundaries = from.used();
   for (position parity = 0; parity < 2; ++parity) {
     std::size_t most = boundaries;
@@ -247,7 +246,7 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
   for (const stage_plan& stage : stages) {
     if (stage.keeps_memory) place_states(from, model, own(stage), shape, true, false);
     if (stage.keeps_outputs)
-      each(model, sections(stage), [&](const auto& section, const auto& instance, auto& cell) {
+      each(model, own(stage), [&](const auto& section, const auto& instance, auto& cell) {
         place_kept(from, section, instance, shape, cell);
       });
     if (stage.keeps_chunk) place_chunks(from, model, sections(stage), shape, false, stage);

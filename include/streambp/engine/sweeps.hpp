@@ -10,25 +10,28 @@ namespace streambp {
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::run(const sweep& s) {
   switch (s.kind) {
-    case sweep_kind::forward:
-    case sweep_kind::forward_state:
-    case sweep_kind::rebuild:
-      return ascend(s);
-    case sweep_kind::remember:
-      return remember(s.stage);
     case sweep_kind::tally:
       return add_side_losses();
-    case sweep_kind::refill:
-      return;  // descend asks for it when it needs it
     case sweep_kind::summarise:
-      visit_heads(head_visit::summarise);
+      visit_heads(s);
       return couple(true);
     case sweep_kind::head:
-      visit_heads(head_visit::gradient);
+      visit_heads(s);
       return announce(model_.head);
-    case sweep_kind::descend:
-      return descend(s.stage);
+    case sweep_kind::value:
+      return visit_heads(s);
+    default:
+      return run_over_chunks(s);
   }
+}
+
+// The forward pass and what is read off the head.
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::read(head_visit what) {
+  reading_ = what;
+  for (const sweep& s : reading_sweeps_) run(s);
+  if constexpr (loss_traits<Loss>::couples)
+    if (what == head_visit::value) visit_heads({sweep_kind::summarise, stage_count() - 1});
 }
 
 template <class Device, class Model, class Loss>
@@ -77,9 +80,10 @@ template <class Device, class Model, class Loss>
 section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_of(
     position section, const chunk_place& at) {
   for (position s = 0; s < stage_count(); ++s) {
-    if (stage(s).first == section) return input_of_stage(s, at);
+    const stage_plan& own = stage(s).plan;
+    if (own.first == section) return input_of_stage(s, at);
     // A remember half reads the rows that its read half, in the next stage, starts from.
-    if (stage(s).last == section + 1 && instance(section).part == half::remember)
+    if (own.last == section + 1 && instance(section).part == half::remember)
       return input_of_stage(s + 1, at);
   }
   return {{}, result_of(section - 1, at)};
@@ -95,178 +99,140 @@ view<typename Device::scalar> basic_engine<Device, Model, Loss>::result_of(posit
   return rows;
 }
 
-// Forward, or again for the memories and carries that were given up.
 template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::ascend(const sweep& s) {
-  const stage_plan& own = stage(s.stage);
-  // A last chunk that is replayed with remember needs no rebuild.
-  const position end = plan_.chunk_count() - (s.kind == sweep_kind::rebuild);
-  for (position i = own.first; i < (s.kind == sweep_kind::rebuild ? own_last(own) : own.last); ++i)
-    start_memory(i);
-  ascend(s, 0, end);
-}
+void basic_engine<Device, Model, Loss>::run_over_chunks(const sweep& s) {
+  const snapshots states = plan_.carry_snapshots();
+  const auto at_moment = [&](moment when, const auto& f) {
+    for_each_pass(s.kind, stage(s.stage), states, [&](const pass& p) {
+      if (moment_of(p.why) == when) f(p);
+    });
+  };
+  const row_range chunks = chunks_of(s.kind, states.chunks);
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::ascend(const sweep& s, position first_chunk,
-                                               position last_chunk) {
-  const stage_plan& own = stage(s.stage);
-  const bool forward = s.kind == sweep_kind::forward;
-  const bool again = s.kind == sweep_kind::rebuild || s.kind == sweep_kind::refill;
-  const position last = own_last(own), chunks = plan_.chunk_count();
-  position last_state = own.first;  // behind the last section that holds a state
-  for (position i = own.first; i < last; ++i)
-    if (instance(i).holds_state || (instance(i).holds_tally && !again)) last_state = i + 1;
-
-  for (position c = first_chunk; c < last_chunk; ++c) {
-    const chunk_place at = place_of(c);
-    if (trace_) trace_->push_back({s, at.rows});
-    view<scalar> to = s.stage + 1 < stage_count() ? storage_.checkpoints[std::size_t(s.stage) + 1]
-                                                  : storage_.stream;
-    if (to.rows > 0) to = to.middle_cols(0, instance(own.last - 1).out).rows_in(at.rows);
-    const bool saves = forward && own.keeps_chunk && c + 1 == chunks;
-    for (position i = own.first; i < (forward ? last : last_state); ++i)
-      storage_.with(model_, i, [&](const auto& section, auto& cell) {
-        constexpr program p = std::decay_t<decltype(section)>::steps;
-        const bool ends = i + 1 == last;
-        // Again, the result is nobody's: where it would go, gradients may stand by now.
-        const bool direct = forward && ends && to.rows > 0 && !p.lasts(p.result);
-        const visit why{.remembers = s.kind != sweep_kind::refill,
-                        .state_only = !forward && i + 1 == last_state,
-                        .saves = saves,
-                        .keeps_outputs = own.keeps_outputs,
-                        .restored = again && own.keeps_outputs,
-                        .first = !again};
-        const view<scalar> out = direct ? to : result_of(i, at);
-        run_forward(on_, section, cell, at, number_of(i), input_of(i, at), out, why);
-        if (forward && ends && !direct && to.rows > 0) copy(on_, out, to);
-      });
-    if (forward && last < own.last) {
-      if (last == own.first) copy(on_, input_of_stage(s.stage, at).rows, to);
-      storage_.with(model_, last, [&](const auto& section, auto& cell) {
-        run_forward(on_, section, cell, at, number_of(last), input_of(last, at), {},
-                    visit{.first = true});
-      });
-    }
+  at_moment(moment::before, [&](const pass& p) { run_once(s, p); });
+  for (position i = chunks.first; i < chunks.last; ++i) {
+    // Last chunk first: a row's gradient is final once every later reader is done.
+    const position c = descends(s.kind) ? chunks.last - 1 - i : i;
+    if (trace_)
+      trace_->push_back({s, {plan_.chunks[std::size_t(c)], plan_.chunks[std::size_t(c) + 1]}});
+    at_moment(moment::at_chunk, [&](const pass& p) {
+      if (p.comes_at(c)) run_at(s, p, c);
+    });
   }
+  at_moment(moment::after, [&](const pass& p) { run_once(s, p); });
 }
 
-// The memory of the read half that begins the stage, again from the stage's checkpoint.
+// Before a sweep's first chunk, or after its last.
 template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::remember(position s) {
-  const position section = stage(s).first - 1;
-  start_memory(section);
-  for (position c = 0; c < plan_.chunk_count(); ++c) {
-    const chunk_place at = place_of(c);
-    if (trace_) trace_->push_back({{sweep_kind::remember, s}, at.rows});
-    storage_.with(model_, section, [&](const auto& part, auto& cell) {
-      run_forward(on_, part, cell, at, number_of(section), input_of(section, at), {}, visit{});
+void basic_engine<Device, Model, Loss>::run_once(const sweep& s, const pass& p) {
+  if (p.why == purpose::announce && stage(s.stage).fuses_head) announce(model_.head);
+  for (position i = p.last; i-- > p.first;) switch (p.why) {
+      case purpose::open:
+        start_memory(i);
+        break;
+      case purpose::clear:
+        clear_state_gradients(i);
+        break;
+      case purpose::close:
+        finish_memory(i);
+        break;
+      default:
+        // What both halves of an operator use is final when the first one is done, if it is run.
+        if (instance(i).part != half::read || i == lowest_) announce(instance(i));
+    }
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::run_at(const sweep& s, const pass& p, position chunk) {
+  if (p.why == purpose::refill) {
+    for (position c = p.chunks.first; c < p.chunks.last; ++c) {
+      const chunk_place at = place_of(c);
+      if (trace_) trace_->push_back({{sweep_kind::refill, s.stage}, at.rows});
+      run_sections_forward(s, p, at);
+    }
+    return;
+  }
+  const chunk_place at = place_of(chunk);
+  if (runs_forward(p.why))
+    run_sections_forward(s, p, at);
+  else if (p.why == purpose::backward)
+    run_sections_backward(s, p, at);
+  else
+    run_heads_of(s, at, p.why == purpose::head);
+}
+
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::run_sections_forward(const sweep& s, const pass& p,
+                                                             const chunk_place& at) {
+  const stage_facts& own = stage(s.stage);
+  // Only a first forward hands rows on; when they are computed again, gradients may stand there.
+  const bool hands_on = p.why == purpose::forward || p.why == purpose::forward_kept;
+  view<scalar> to;
+  if (hands_on) to = own.ends ? storage_.stream : storage_.checkpoints[std::size_t(s.stage) + 1];
+  if (to.rows > 0) to = to.middle_cols(0, instance(own.plan.last - 1).out).rows_in(at.rows);
+  // A remember half alone starts from its stage's input, and so does what comes after it.
+  if (to.rows > 0 && own.own_last == p.first) copy(on_, input_of_stage(s.stage, at).rows, to);
+
+  for (position i = p.first; i < p.last; ++i)
+    storage_.with(model_, i, [&](const auto& section, auto& cell) {
+      constexpr program steps = std::decay_t<decltype(section)>::steps;
+      const bool leaves = i + 1 == own.own_last && to.rows > 0,
+                 direct = leaves && !steps.lasts(steps.result);
+      const view<scalar> out = direct ? to : result_of(i, at);
+      run_forward(on_, section, cell, at, number_of(i), input_of(i, at), out, p.at(i, own));
+      if (leaves && !direct) copy(on_, out, to);
+    });
+}
+
+// The gradient of the sections' results, in place turned into that of their inputs.
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::run_sections_backward(const sweep& s, const pass& p,
+                                                              const chunk_place& at) {
+  const view<scalar> rows = gradient_rows(at.rows);
+  for (position i = p.last; i-- > p.first;) {
+    clear_handed_gradients(i, at.index);
+    storage_.with(model_, i, [&](const auto& section, auto& cell) {
+      constexpr program steps = std::decay_t<decltype(section)>::steps;
+      const view<scalar> dy = rows.middle_cols(0, instance(i).out);
+      const view<scalar> out = steps.lasts(steps.result) ? result_of(i, at) : view<scalar>{};
+      const view<scalar> dx = run_backward(on_, section, cell, at, number_of(i), input_of(i, at),
+                                           out, dy, p.at(i, stage(s.stage)));
+      if constexpr (!steps.operators[0].takes_tokens) {
+        if (dx.data != dy.data) copy(on_, dx, rows.middle_cols(0, instance(i).in()));
+        if (i == 0 && data_->d_rows.rows > 0)
+          add(on_, rows.middle_cols(0, instance(0).in()), data_->d_rows.rows_in(at.rows));
+      }
     });
   }
 }
 
-// Last chunk first: a row's gradient is final once every later reader is done.
+// The head chunks inside a chunk: last one first for their gradient, first one first to read.
 template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::descend(position s) {
-  const stage_plan& own = stage(s);
-  const position last = own_last(own), chunks = plan_.chunk_count();
-  const position lowest = std::max(own.first, wants_input_gradient() ? 0 : model_.lowest_trained());
-  const bool final_stage = s + 1 == stage_count();
-  const bool fused = final_stage && plan_.choice.fuses_head;
-  const bool rebuilt = !final_stage && !own.keeps_memory;
-
-  // No rebuild sweep brought the other stream's memory back.
-  if (rebuilt && !plan_.rebuilds(s))
-    for (position i = own.first; i < last; ++i) start_memory(i);
-  for (position i = own.first; i < last; ++i) clear_state_gradients(i);
-  if (instance(own.first).part == half::read) clear_state_gradients(own.first - 1);
-  auto head_edge = plan_.head_chunks.size() - 1;
-
-  for (position c = chunks; c-- > 0;) {
-    const chunk_place at = place_of(c);
-    if (trace_) trace_->push_back({{sweep_kind::descend, s}, at.rows});
-    const bool last_chunk = c + 1 == chunks;
-    const snapshots kept = plan_.carry_snapshots();
-    if (kept.two_levels() && !last_chunk && kept.begins_interval(c + 1) && carries(own))
-      ascend({sweep_kind::refill, s}, c / kept.interval * kept.interval, c);
-    visit why{.remembers = rebuilt && last_chunk,
-              .saves = true,
-              .keeps_outputs = own.keeps_outputs,
-              .restored = own.keeps_outputs};
-    if (!(own.keeps_chunk && last_chunk))
-      for (position i = own.first; i < own.last; ++i)
-        storage_.with(model_, i, [&](const auto& section, auto& cell) {
-          why.result = i + 1 < last || (i + 1 == last && fused);
-          if (i >= last) why.remembers = false;
-          run_forward(on_, section, cell, at, number_of(i), input_of(i, at), result_of(i, at), why);
-        });
-    const view<scalar> rows = storage_.stream.rows > 0
-                                  ? storage_.stream.rows_in(at.rows)
-                                  : storage_.chunk_gradient.middle_rows(0, at.rows.rows());
-    if (fused)
-      for (; head_edge > 0 && plan_.head_chunks[head_edge - 1] >= at.rows.first; --head_edge) {
-        const row_range h{plan_.head_chunks[head_edge - 1], plan_.head_chunks[head_edge]};
-        const position local = h.first - at.rows.first, width = model_.trunk_width();
-        visit_head(h, result_of(last - 1, at).middle_rows(local, h.rows()),
-                   rows.middle_cols(0, width).middle_rows(local, h.rows()), head_visit::gradient);
-      }
-    for (position i = own.last; i-- > lowest;) {
-      clear_handed_gradients(i, c);
-      storage_.with(model_, i, [&](const auto& section, auto& cell) {
-        using type = std::decay_t<decltype(section)>;
-        constexpr bool tokens = type::steps.operators[0].takes_tokens;
-        const section_input<scalar> in = input_of(i, at);
-        const view<scalar> dy = rows.middle_cols(0, instance(i).out);
-        const view<scalar> out =
-            type::steps.lasts(type::steps.result) ? result_of(i, at) : view<scalar>{};
-        const view<scalar> dx =
-            run_backward(on_, section, cell, at, number_of(i), in, out, dy, why);
-        if constexpr (!tokens) {
-          if (dx.data != dy.data) copy(on_, dx, rows.middle_cols(0, instance(i).in()));
-          if (i == 0 && data_->d_rows.rows > 0)
-            add(on_, rows.middle_cols(0, instance(0).in()), data_->d_rows.rows_in(at.rows));
-        }
-      });
-    }
+void basic_engine<Device, Model, Loss>::run_heads_of(const sweep& s, const chunk_place& at,
+                                                     bool gradient) {
+  const auto& edges = plan_.head_chunks;
+  const view<scalar> results = result_of(stage(s.stage).own_last - 1, at),
+                     d = gradient ? gradient_rows(at.rows) : view<scalar>{};
+  const auto begin = std::lower_bound(edges.begin(), edges.end(), at.rows.first),
+             end = std::lower_bound(begin, edges.end(), at.rows.last);
+  const auto n = end - begin;
+  for (std::ptrdiff_t i = 0; i < n; ++i) {
+    const auto edge = begin + (gradient ? n - 1 - i : i);
+    const row_range rows{edge[0], edge[1]};
+    const position local = rows.first - at.rows.first;
+    visit_head(rows, results.middle_rows(local, rows.rows()),
+               gradient ? d.middle_cols(0, model_.trunk_width()).middle_rows(local, rows.rows())
+                        : view<scalar>{},
+               gradient ? head_visit::gradient : reading_);
   }
-  for (position i = own.last; i-- > own.first;) finish_memory(i);
-  if (!hook_) return;
-  if (fused) announce(model_.head);
-  // What both halves of an operator use is final when the first one is done, if it is run at all.
-  const position end = wants_input_gradient() ? 0 : model_.lowest_trained();
-  for (position i = own.last; i-- > lowest;)
-    if (instance(i).part != half::read || i == end) announce(instance(i));
 }
 
-// Hands out the trunk's rows chunk by chunk, or head chunk by head chunk once they are all there.
+// Where the gradient of a chunk's rows stands.
 template <class Device, class Model, class Loss>
-template <class F>
-void basic_engine<Device, Model, Loss>::forward_only(F&& consume) {
-  for (position s = 0; s + 1 < stage_count(); ++s) ascend({sweep_kind::forward, s});
-  const position last = position(model_.count()) - 1, width = model_.trunk_width();
-  if (storage_.stream.rows > 0) {
-    ascend({sweep_kind::forward, stage_count() - 1});
-    for (std::size_t c = 0; c + 1 < plan_.head_chunks.size(); ++c) {
-      const row_range rows{plan_.head_chunks[c], plan_.head_chunks[c + 1]};
-      consume(rows, storage_.stream.middle_cols(0, width).rows_in(rows));
-    }
-    return;
-  }
-  const stage_plan& own = stage(stage_count() - 1);
-  for (position i = own.first; i < own.last; ++i) start_memory(i);
-  std::size_t edge = 0;
-  for (position c = 0; c < plan_.chunk_count(); ++c) {
-    const chunk_place at = place_of(c);
-    for (position i = own.first; i < own.last; ++i)
-      storage_.with(model_, i, [&](const auto& section, auto& cell) {
-        run_forward(on_, section, cell, at, number_of(i), input_of(i, at), result_of(i, at),
-                    visit{.keeps_outputs = own.keeps_outputs, .first = true});
-      });
-    for (; edge + 1 < plan_.head_chunks.size() && plan_.head_chunks[edge + 1] <= at.rows.last;
-         ++edge) {
-      const row_range rows{plan_.head_chunks[edge], plan_.head_chunks[edge + 1]};
-      consume(rows, result_of(last, at).middle_rows(rows.first - at.rows.first, rows.rows()));
-    }
-  }
+view<typename Device::scalar> basic_engine<Device, Model, Loss>::gradient_rows(
+    row_range rows) const {
+  return storage_.stream.rows > 0 ? storage_.stream.rows_in(rows)
+                                  : storage_.chunk_gradient.middle_rows(0, rows.rows());
 }
 
 template <class Device, class Model, class Loss>

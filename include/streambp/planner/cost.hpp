@@ -39,11 +39,24 @@ class flop_counts {
       shape_parameters(model.head_section, model.head, cells_.head.cell);
   }
 
-  position forward(position section, row_range rows, const visit& why) {
-    return remembered(section, rows, why, false);
-  }
-  position backward(position section, row_range rows) {
-    return remembered(section, rows, visit{.saves = true}, true);
+  // Of one visit of a section.
+  position of(position i, row_range rows, const visit& why) {
+    const auto& instance = model_.sections[std::size_t(i)];
+    if (rows.rows() <= 0) return 0;
+    const question key{instance.type, rows.first, rows.last,
+                       why.why,       why.result, why.keeps_outputs};
+    if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
+    const chunk_place at = place(rows);
+    const view<scalar> x{nullptr, rows.rows(), instance.in()},
+        y{nullptr, rows.rows(), instance.out};
+    on_.reset_flops();
+    cells_.with(model_, i, [&](const auto& section, auto& cell) {
+      if (why.why == purpose::backward)
+        run_backward(on_, section, cell, at, 0, {tokens(rows), x}, y, y, why);
+      else
+        run_forward(on_, section, cell, at, 0, {tokens(rows), x}, y, why);
+    });
+    return answers_[key] = on_.flops();
   }
   // The other stream's memory of a section, written or taken through.
   position context(position i, bool backward) {
@@ -70,35 +83,17 @@ class flop_counts {
       const view<scalar> y{nullptr, at.rows.rows(), model_.head.out};
       on_.reset_flops();
       if (backward)
-        run_backward(on_, model_.head_section, cells_.head.cell, at, 0, {{}, x}, y, y, visit{});
+        run_backward(on_, model_.head_section, cells_.head.cell, at, 0, {{}, x}, y, y,
+                     visit{purpose::backward});
       else
         run_forward(on_, model_.head_section, cells_.head.cell, at, 0, {{}, x}, y,
-                    visit{.saves = true});
+                    visit{purpose::forward_kept});
       return on_.flops();
     }
   }
 
  private:
-  using question = std::tuple<int, position, position, bool, bool, bool, bool, bool, bool, bool>;
-
-  position remembered(position i, row_range rows, const visit& why, bool backward) {
-    const auto& instance = model_.sections[std::size_t(i)];
-    if (rows.rows() <= 0) return 0;
-    const question key{instance.type, rows.first, rows.last,    why.remembers, why.state_only,
-                       why.result,    why.saves,  why.restored, why.first,     backward};
-    if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
-    const chunk_place at = place(rows);
-    const view<scalar> x{nullptr, rows.rows(), instance.in()},
-        y{nullptr, rows.rows(), instance.out};
-    on_.reset_flops();
-    cells_.with(model_, i, [&](const auto& section, auto& cell) {
-      if (backward)
-        run_backward(on_, section, cell, at, 0, {tokens(rows), x}, y, y, why);
-      else
-        run_forward(on_, section, cell, at, 0, {tokens(rows), x}, y, why);
-    });
-    return answers_[key] = on_.flops();
-  }
+  using question = std::tuple<int, position, position, purpose, bool, bool>;
 
   // No token is looked at: only their number counts.
   static std::span<const std::int32_t> tokens(row_range rows) {

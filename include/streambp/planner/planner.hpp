@@ -27,22 +27,9 @@ inline void set_chunks(step_plan& p, position chunk, position head_chunk) {
 
 template <class List>
 void set_sweeps(step_plan& p, const List& model, bool couples) {
-  sweep_facts f{p.choice.stages,
-                {},
-                {},
-                p.choice.fuses_head,
-                model.tallies(),
-                couples,
-                p.shape.input_gradient ? 0 : model.lowest_trained(),
-                p.chunk_count()};
-  for (const stage_plan& s : p.choice.stages) {
-    f.begins_with_read.push_back(model.sections[std::size_t(s.first)].part == half::read);
-    bool state = false;
-    for (position i = s.first; i < s.last; ++i)
-      state = state || model.sections[std::size_t(i)].holds_state;
-    f.stateful.push_back(state);
-  }
-  p.sweeps = sweeps_of(f);
+  const position lowest = p.shape.input_gradient ? 0 : model.lowest_trained();
+  p.sweeps = sweeps_of(facts_of(model, p.choice.stages, p.choice.fuses_head, lowest),
+                       {model.tallies(), couples, p.chunk_count()});
 }
 
 // 1, 2, 4, ... grains, then all rows.

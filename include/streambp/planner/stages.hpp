@@ -26,8 +26,6 @@ class stage_costs {
       : model_(model),
         flops_(flops),
         tokens_(frame.shape.samples.tokens()),
-        chunks_(frame.chunk_count()),
-        last_chunk_{chunks_ < 1 ? 0 : frame.chunks[std::size_t(chunks_) - 1], tokens_},
         chunk_edges_(frame.chunks),
         states_(frame.carry_snapshots()),
         fuses_(frame.choice.fuses_head),
@@ -40,29 +38,28 @@ class stage_costs {
   std::size_t stream_bytes() const { return stream_; }
 
   stage_cost of(const stage_plan& s) const {
-    const bool final_stage = s.last == position(model_.count());
-    const bool fused = final_stage && fuses_;
-    const position own_last = s.last - (at(s.last - 1).part == half::remember);
+    const stage_facts f = facts_of(model_, s, fuses_, lowest_);
     std::size_t state = 0, gradients = 0, chunk = 0, working = 0, kept = 0;
     for (position i = s.first; i < s.last; ++i) {
       const section_bytes& b = bytes_[std::size_t(i)];
-      const bool hands_on = i + 1 < own_last || (i + 1 == own_last && fused);
-      if (i < own_last) {
+      const bool hands_on = i + 1 < f.own_last || (i + 1 == f.own_last && f.fuses_head);
+      if (i < f.own_last) {
         state += b.state;
         gradients += b.gradients;
       }
-      chunk += b.chunk[hands_on] - (s.keeps_outputs ? b.keepable : 0);
-      kept += s.keeps_outputs ? b.kept : 0;
+      chunk += b.chunk[hands_on] - (f.keeps_outputs(i) ? b.keepable : 0);
+      kept += f.keeps_outputs(i) ? b.kept : 0;
       working = std::max(working, b.working[hands_on]);
     }
     stage_cost cost;
     cost.persistent = (s.first > 0 ? rounded(tokens_ * at(s.first).in()) : 0) + kept +
                       (s.keeps_memory ? state : 0) + (s.keeps_chunk ? chunk : 0);
-    const std::size_t chunk_gradient = fused && s.first == 0 ? chunk_gradient_ : 0;
+    const std::size_t chunk_gradient = f.fuses_head && s.first == 0 ? chunk_gradient_ : 0;
     const std::size_t visit = gradients + chunk_gradient + (s.keeps_chunk ? 0 : chunk) +
-                              std::max(working, fused ? head_ : 0);
-    cost.region = (s.keeps_memory ? 0 : state) + std::max(visit, final_stage && !fused ? head_ : 0);
-    cost.flops = flops_of(s, own_last, final_stage);
+                              std::max(working, f.fuses_head ? head_ : 0);
+    cost.region =
+        (s.keeps_memory ? 0 : state) + std::max(visit, f.ends && !f.fuses_head ? head_ : 0);
+    cost.flops = flops_of(f);
     return cost;
   }
 
@@ -126,74 +123,29 @@ class stage_costs {
     stream_ = rounded(tokens_ * model_.widest());
   }
 
-  // How often each section runs: the order that sweeps_of lays down, counted.
-  position flops_of(const stage_plan& s, position own_last, bool final_stage) const {
-    const row_range all{0, tokens_}, but_last{0, last_chunk_.first};
-    position last_state = s.first, last_first = s.first, context = 0, total = 0;
-    bool carries = false;
-    for (position i = s.first; i < own_last; ++i) {
-      if (at(i).holds_state) last_state = i + 1;
-      if (at(i).holds_state || at(i).holds_tally) last_first = i + 1;
-      carries = carries || at(i).split.carries;
-      context += flops_.context(i, false);
-    }
-    const auto states = [&](row_range rows, position end, visit why) {
-      position sum = 0;
-      for (position i = s.first; i < end; ++i) {
-        why.state_only = i + 1 == end;
-        sum += over(i, rows, why);
-      }
-      return sum;
-    };
-    const bool fused = final_stage && fuses_, rebuilt = !final_stage && !s.keeps_memory;
-
-    if (fused)
-      total += states(all, last_first, {.first = true});
-    else
-      for (position i = s.first; i < s.last; ++i) total += over(i, all, {.first = true});
-    total += context;
-    if (s.last <= lowest_) return total;
-
-    if (rebuilt) total += context;
-    for (position i = s.first; i < own_last; ++i) total += flops_.context(i, true);
-    if (carries && states_.two_levels())
-      for (position c = states_.interval; c < chunks_; c += states_.interval)
-        total += states(
-            {chunk_edges_[std::size_t(c - states_.interval)], chunk_edges_[std::size_t(c - 1)]},
-            last_state,
-            {.remembers = false, .keeps_outputs = s.keeps_outputs, .restored = s.keeps_outputs});
-
-    if (at(s.first).part == half::read && !memory_survives(s)) total += over(s.first - 1, all, {});
-    if (rebuilt && last_state > s.first && chunks_ > 1)
-      total += states(but_last, last_state, {.restored = s.keeps_outputs});
-    for (position i = s.first; i < s.last; ++i) {
-      visit replay{.remembers = false,
-                   .result = i + 1 < own_last || (i + 1 == own_last && fused),
-                   .saves = true,
-                   .keeps_outputs = s.keeps_outputs,
-                   .restored = s.keeps_outputs};
-      total += over(i, but_last, replay);
-      replay.remembers = rebuilt && i < own_last;
-      if (!s.keeps_chunk) total += over(i, last_chunk_, replay);
-      if (i >= lowest_) total += flops_.backward(i, all);
-    }
+  position flops_of(const stage_facts& f) const {
+    position total = flops_of(forward_sweep(f), f);
+    for_each_backward_sweep(f, states_.chunks,
+                            [&](sweep_kind kind) { total += flops_of(kind, f); });
     return total;
   }
-  position over(position section, row_range rows, const visit& why) const {
-    return flops_.forward(section, rows, why);
-  }
-  bool memory_survives(const stage_plan& s) const {
-    position later = 0;
-    for (position i = s.first + 1; i < position(model_.count()); ++i)
-      later += at(i).part == half::read;
-    return later < 2;
+  position flops_of(sweep_kind kind, const stage_facts& f) const {
+    position total = 0;
+    for_each_pass(kind, f, states_, [&](const pass& p) {
+      const row_range rows{chunk_edges_[std::size_t(p.chunks.first)],
+                           chunk_edges_[std::size_t(p.chunks.last)]};
+      for (position i = p.first; i < p.last; ++i)
+        if (p.why == purpose::open || p.why == purpose::close)
+          total += flops_.context(i, p.why == purpose::close);
+        else if (runs_forward(p.why) || p.why == purpose::backward)
+          total += flops_.of(i, rows, p.at(i, f));
+    });
+    return total;
   }
 
   const list& model_;
   flop_counts<Device, Model>& flops_;
   position tokens_;
-  position chunks_;
-  row_range last_chunk_;
   std::vector<position> chunk_edges_;
   snapshots states_;
   bool fuses_;

@@ -1,0 +1,80 @@
+// A stage: a run of sections streamed together, and what its sections make of its sweeps.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "program.hpp"
+
+namespace streambp {
+
+// A run of sections, and what of it outlives its forward sweep.
+struct stage_plan {
+  position first = 0;  // sections [first, last)
+  position last = 0;
+  bool keeps_memory = false;   // memories and carries: no rebuild sweep
+  bool keeps_outputs = false;  // keepable slots of all tokens: attention is not computed again
+  bool keeps_chunk = false;    // the last chunk's values: it is not replayed
+  constexpr bool operator==(const stage_plan&) const = default;
+};
+
+// What decides a stage's sweeps and what they visit, read off its sections once.
+struct stage_facts {
+  stage_plan plan;
+  bool ends = false;              // the last stage of the model
+  bool fuses_head = false;        // the head runs inside it
+  bool begins_with_read = false;  // its first section is the read half of an operator
+  bool read_survives = true;      // the memory that it reads then outlives the forward
+  bool carries = false;
+  position own_last = 0;    // behind its own sections: a trailing remember half serves the next one
+  position last_state = 0;  // behind the last section that carries or remembers; first: none does
+  position last_first = 0;  // behind the last one that carries, remembers or tallies
+  position lowest = 0;      // the first section whose backward is wanted; last: none
+
+  constexpr bool stateful() const { return last_state > plan.first; }
+  constexpr bool descends() const { return lowest < plan.last; }
+  // Its memories and carries were given up after the forward.
+  constexpr bool gave_up_state() const { return !ends && !plan.keeps_memory; }
+  // A last chunk that is replayed with its memories needs no rebuild.
+  constexpr bool rebuilds(position chunks) const {
+    return gave_up_state() && stateful() && chunks > 1;
+  }
+  // Of section i: a trailing remember half has its rows again from the checkpoint.
+  constexpr bool keeps_outputs(position i) const { return plan.keeps_outputs && i < own_last; }
+};
+
+// `lowest`: the first section of the model whose backward is wanted.
+template <class List>
+stage_facts facts_of(const List& model, const stage_plan& s, bool fuses_head, position lowest) {
+  const auto at = [&](position i) -> const auto& { return model.sections[std::size_t(i)]; };
+  const position sections = position(model.count());
+  stage_facts f;
+  f.plan = s;
+  f.ends = s.last == sections;
+  f.fuses_head = f.ends && fuses_head;
+  f.begins_with_read = at(s.first).part == half::read;
+  f.own_last = s.last - (at(s.last - 1).part == half::remember);
+  f.last_state = f.last_first = s.first;
+  for (position i = s.first; i < f.own_last; ++i) {
+    f.carries = f.carries || at(i).split.carries;
+    if (at(i).holds_state) f.last_state = i + 1;
+    if (at(i).holds_state || at(i).holds_tally) f.last_first = i + 1;
+  }
+  f.lowest = std::clamp(lowest, s.first, s.last);
+  // Memories of reads that see all live in two alternating places: the last two survive.
+  position later = 0;
+  for (position i = s.last; f.begins_with_read && i < sections && later < 2; ++i)
+    later += at(i).part == half::read;
+  f.read_survives = later < 2;
+  return f;
+}
+
+template <class List>
+std::vector<stage_facts> facts_of(const List& model, const std::vector<stage_plan>& stages,
+                                  bool fuses_head, position lowest) {
+  std::vector<stage_facts> all;
+  for (const stage_plan& s : stages) all.push_back(facts_of(model, s, fuses_head, lowest));
+  return all;
+}
+
+}  // namespace streambp
