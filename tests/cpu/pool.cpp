@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -63,6 +64,54 @@ TEST_CASE("a pool that never ran, or has no tasks, ends") {
   { cpu::pool idle(4); }
   cpu::pool pool(4);
   pool.run(0, [](position, int) { FAIL("there is no task"); });
+}
+
+TEST_CASE("what a task throws arrives at the caller, the lowest task's, and the pool goes on") {
+  for (int threads : {1, 2, 5}) {
+    cpu::pool pool(threads);
+    for (int round = 0; round < 500; ++round) {
+      INFO(threads, " threads, round ", round);
+      std::atomic<int> running = 0;
+      int said = -1;
+      try {
+        const auto dies_with_the_call = std::make_unique<int>(round);
+        pool.run(40, [&](position i, int) {
+          ++running;
+          if (i % 7 == 3 && i > 9 - round % 3) {
+            --running;
+            throw int(i);
+          }
+          if (*dies_with_the_call != round) said = -2;
+          --running;
+        });
+      } catch (int task) {
+        said = task;
+      }
+      CHECK(running == 0);
+      CHECK(said == 10);
+      std::atomic<int> calls = 0;
+      pool.run(9, [&](position, int) { ++calls; });
+      CHECK(calls == 9);
+    }
+  }
+}
+
+TEST_CASE("a task that shares out tasks of its own gets a sentence") {
+  for (int threads : {1, 3}) {
+    cpu::pool pool(threads), other(2);
+    std::atomic<int> calls = 0;
+    // Tasks of another pool are another matter.
+    pool.run(4, [&](position, int) { ++calls; });
+    std::string said;
+    try {
+      pool.run(4, [&](position, int) { pool.run(2, [](position, int) {}); });
+    } catch (const error& e) {
+      said = e.what();
+    }
+    CHECK(said.starts_with("a task that is shared out to threads may not share out tasks"));
+    pool.run(1, [&](position, int) { other.run(2, [&](position, int) { ++calls; }); });
+    CHECK(calls == 6);
+  }
 }
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

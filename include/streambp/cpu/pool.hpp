@@ -3,8 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <limits>
+#include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../core/error.hpp"
@@ -36,10 +40,16 @@ class pool {
   int threads() const { return int(workers_.size()) + 1; }
 
   // Calls task(i, thread) once for each i in [0, tasks) and returns when all are done, also if some
-  // threads slept through it. Requires tasks < 2^32. The task must not throw, nor call run. One
-  // caller at a time.
+  // threads slept through it. Requires tasks < 2^32. What a task throws arrives at the caller once
+  // no task runs any more: of several that throw, the lowest one's; those above it may be left out.
+  // Throws error when a task calls run. One caller at a time.
   template <class Task>
   void run(position tasks, const Task& task) {
+    if (working_for_ == this)
+      throw error(
+          "a task that is shared out to threads may not share out tasks of its own: call the "
+          "primitive, or for_rows, outside of the loop");
+    const at_work here(this);
     if (workers_.empty() || tasks < 2) {
       for (position i = 0; i < tasks; ++i) task(i, 0);
       return;
@@ -56,10 +66,27 @@ class pool {
     take(0);
     for (std::uint32_t left; (left = left_.load(std::memory_order_acquire)) != 0;)
       wait_while(left_, left);
+    if (failed_.load(std::memory_order_relaxed) != none) {
+      failed_.store(none, std::memory_order_relaxed);
+      std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
   }
 
  private:
   using function = void (*)(const void*, position, int);
+  static constexpr position none = std::numeric_limits<position>::max();
+
+  // Says, while it lives, whose tasks this thread works on.
+  class at_work {
+   public:
+    explicit at_work(const pool* p) : before_(std::exchange(working_for_, p)) {}
+    ~at_work() { working_for_ = before_; }
+    at_work(const at_work&) = delete;
+    at_work& operator=(const at_work&) = delete;
+
+   private:
+    const pool* before_;
+  };
 
   void end() {
     stop_ = true;
@@ -77,13 +104,26 @@ class pool {
       const void* task = task_.load(std::memory_order_relaxed);
       const position i = tasks_.load(std::memory_order_relaxed) - std::uint32_t(open);
       if (!open_.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) continue;
-      call(task, i, thread);
+      // Tasks are taken in ascending order: all below one that failed have been taken.
+      if (i < failed_.load(std::memory_order_relaxed)) try {
+          call(task, i, thread);
+        } catch (...) {
+          note_failure(i);
+        }
       if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
       open = open_.load(std::memory_order_acquire);
     }
   }
 
+  void note_failure(position task) {
+    const std::lock_guard<std::mutex> one_at_a_time(noting_);
+    if (task > failed_.load(std::memory_order_relaxed)) return;
+    failure_ = std::current_exception();
+    failed_.store(task, std::memory_order_relaxed);
+  }
+
   void work(int thread) {
+    const at_work here(this);
     for (std::uint32_t seen = 0;;) {
       wait_while(round_, seen);
       seen = round_.load(std::memory_order_acquire);
@@ -115,6 +155,10 @@ class pool {
   std::atomic<std::uint64_t> open_{0};  // round; tasks not yet taken
   std::atomic<std::uint32_t> round_{0};
   std::atomic<bool> stop_{false};
+  std::atomic<position> failed_{none};  // the lowest task that threw
+  std::exception_ptr failure_;          // what it threw
+  std::mutex noting_;
+  static inline constinit thread_local const pool* working_for_ = nullptr;
   std::vector<std::thread> workers_;
 };
 

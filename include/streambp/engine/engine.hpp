@@ -1,6 +1,7 @@
 // Runs a plan: sweeps over chunks, stage by stage, in one arena that it owns.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,6 +21,25 @@ struct trace_event {
   constexpr bool operator==(const trace_event&) const = default;
 };
 
+namespace detail {
+
+// Held by the one step that runs. An engine that is moved has no step.
+class step_lock {
+ public:
+  step_lock() = default;
+  step_lock(step_lock&&) noexcept {}
+  step_lock& operator=(step_lock&&) noexcept { return *this; }
+  bool take() { return !taken_.exchange(true, std::memory_order_acquire); }
+  void give_back() { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> taken_{false};
+};
+
+}  // namespace detail
+
+// One step at a time: of two threads that call at once, one gets an error. What is not a step (the
+// hook, the trace, loss(), the count of FLOPs) is not to be touched while one runs.
 template <class Device, class Model, class Loss>
 class basic_engine {
   static_assert((explain_step<Device, Model, Loss>(), true));  // an error there is in words
@@ -131,11 +151,14 @@ class basic_engine {
   class one_step {
    public:
     explicit one_step(basic_engine& of) : of_(of) {
-      if (of.data_ != nullptr)
+      if (!of.lock_.take())
         throw error(
             "engine: a step is running already; a hook or another thread may not start one");
     }
-    ~one_step() { of_.data_ = nullptr; }
+    ~one_step() {
+      of_.data_ = nullptr;
+      of_.lock_.give_back();
+    }
     one_step(const one_step&) = delete;
     one_step& operator=(const one_step&) = delete;
 
@@ -225,6 +248,7 @@ class basic_engine {
   position initial_size_ = 0;
   std::function<void(position, position)> hook_;
   std::vector<trace_event>* trace_ = nullptr;
+  detail::step_lock lock_;
   const batch_type* data_ = nullptr;  // of the step that runs
   head_visit reading_ = head_visit::value;
   std::span<double> log_probabilities_{};
