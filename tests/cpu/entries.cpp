@@ -57,7 +57,10 @@ void each_function(const F& check) {
 // In the order of unary's names.
 double (*const naive[])(double) = {[](double x) { return -x; },
                                    [](double x) { return std::exp(x); },
+                                   [](double x) { return std::expm1(x); },
                                    [](double x) { return std::log(x); },
+                                   [](double x) { return std::log1p(x); },
+                                   [](double x) { return std::log(1 + std::exp(x)); },
                                    [](double x) { return std::tanh(x); },
                                    sigma,
                                    [](double x) { return x * sigma(x); },

@@ -21,7 +21,9 @@ struct sample {
   friend sample operator<(sample, sample);
   friend sample select(sample, sample, sample);
   friend sample exp(sample);
+  friend sample expm1(sample);
   friend sample log(sample);
+  friend sample log1p(sample);
   friend sample tanh(sample);
   friend sample erf(sample);
   friend sample sqrt(sample);

@@ -39,12 +39,16 @@ struct dual {
     return {a.value - b.value, each([&](std::size_t k) { return a.slope[k] - b.slope[k]; })};
   }
   friend dual operator*(const dual& a, const dual& b) {
-    return {a.value * b.value,
-            each([&](std::size_t k) { return a.slope[k] * b.value + a.value * b.slope[k]; })};
+    return {a.value * b.value, each([&](std::size_t k) {
+              return carried(a.slope[k], b.value) + carried(b.slope[k], a.value);
+            })};
   }
   friend dual operator/(const dual& a, const dual& b) {
     const T y = a.value / b.value;
-    return {y, each([&](std::size_t k) { return (a.slope[k] - y * b.slope[k]) / b.value; })};
+    return {y, each([&](std::size_t k) {
+              const T slope = a.slope[k] - carried(b.slope[k], y);
+              return if_any(slope, slope / b.value);
+            })};
   }
   friend dual operator-(const dual& a) { return a.template through<unary::negate>(); }
 
@@ -62,7 +66,9 @@ struct dual {
   friend dual detach(const dual& a) { return a.value; }
 
   friend dual exp(const dual& a) { return a.template through<unary::exp>(); }
+  friend dual expm1(const dual& a) { return a.template through<unary::expm1>(); }
   friend dual log(const dual& a) { return a.template through<unary::log>(); }
+  friend dual log1p(const dual& a) { return a.template through<unary::log1p>(); }
   friend dual tanh(const dual& a) { return a.template through<unary::tanh>(); }
   friend dual sigmoid(const dual& a) { return a.template through<unary::sigmoid>(); }
   friend dual silu(const dual& a) { return a.template through<unary::silu>(); }
@@ -71,7 +77,8 @@ struct dual {
   friend dual square(const dual& a) { return a.template through<unary::square>(); }
   friend dual sqrt(const dual& a) { return a.template through<unary::sqrt>(); }
   friend dual abs(const dual& a) { return a.template through<unary::abs>(); }
-  friend dual softplus(const dual& a) { return max(a, 0) + log(exp(-abs(a)) + 1); }
+  friend dual softplus(const dual& a) { return a.template through<unary::softplus>(); }
+  friend dual log_sigmoid(const dual& a) { return -softplus(-a); }
 
   // A number may be compared; lanes of them have no one answer.
   friend auto operator<=>(const dual& a, const dual& b) {
@@ -109,7 +116,7 @@ struct dual {
   template <unary f>
   dual through() const {
     const tangent<T> at = tangent_at<f>(value);
-    return {at.value, each([&](std::size_t k) { return at.slope * slope[k]; })};
+    return {at.value, each([&](std::size_t k) { return carried(slope[k], at.slope); })};
   }
 };
 

@@ -41,6 +41,11 @@ inline variable softmax(variable x) {
   const variable e = exp(x - detach(row_max(x)));
   return e / row_sum(e);
 }
+// log Σ exp x, of each row: (rows, 1).
+inline variable log_sum_exp(variable x) {
+  const variable top = detach(row_max(x));
+  return top + log(row_sum(exp(x - top)));
+}
 // x / sqrt(mean x² + epsilon)
 inline variable rms_normalise(variable x, double epsilon = 1e-6) {
   return x * (1 / sqrt(row_mean(square(x)) + epsilon));

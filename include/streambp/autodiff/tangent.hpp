@@ -7,11 +7,14 @@
 
 namespace streambp::autodiff {
 
-// relu: max(x, 0). silu: x σ(x). gelu: x Φ(x).
+// relu: max(x, 0). silu: x σ(x). gelu: x Φ(x). softplus: log(1 + exp x).
 enum class unary : unsigned char {
   negate,
   exp,
+  expm1,
   log,
+  log1p,
+  softplus,
   tanh,
   sigmoid,
   silu,
@@ -34,16 +37,42 @@ T choose(const T& mask, const T& a, const T& b) {
   return select(mask, a, b);
 }
 
+// What becomes of a gradient or slope g: `product`, which is g times or through something. Where
+// nothing comes nothing goes on, though the other factor be infinite or NaN: of two branches only
+// the one that was taken has a slope.
+template <class T>
+T if_any(const T& g, const T& product) {
+  using std::abs;
+  return choose(T(0) < abs(g), product, g);
+}
+template <class T>
+T carried(const T& g, const T& s) {
+  return if_any(g, g * s);
+}
+
+// max(x, 0) + log(1 + exp(-|x|)) has no kink at 0 and cancels nowhere; its slope is σ(x).
+template <class T>
+tangent<T> softplus_at(const T& x) {
+  using std::abs, std::exp, std::log1p;
+  return {choose(x < T(0), T(0), x) + log1p(exp(-abs(x))), T(1) / (exp(-x) + T(1))};
+}
+
 template <unary f, class T>
 tangent<T> tangent_at(const T& x) {
-  using std::abs, std::erf, std::exp, std::log, std::sqrt, std::tanh;
+  using std::abs, std::erf, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh;
   if constexpr (f == unary::negate) {
     return {-x, T(-1)};
   } else if constexpr (f == unary::exp) {
     const T y = exp(x);
     return {y, y};
+  } else if constexpr (f == unary::expm1) {
+    return {expm1(x), exp(x)};
   } else if constexpr (f == unary::log) {
     return {log(x), T(1) / x};
+  } else if constexpr (f == unary::log1p) {
+    return {log1p(x), T(1) / (x + T(1))};
+  } else if constexpr (f == unary::softplus) {
+    return softplus_at(x);
   } else if constexpr (f == unary::tanh) {
     const T y = tanh(x);
     return {y, T(1) - y * y};
@@ -62,10 +91,10 @@ tangent<T> tangent_at(const T& x) {
   } else if constexpr (f == unary::square) {
     return {x * x, x + x};
   } else if constexpr (f == unary::sqrt) {
-    const T y = sqrt(x);
-    return {y, T(0.5) / y};
+    const T y = sqrt(x);  // at 0 the slope is 0, so that the length of a row has one there
+    return {y, choose(T(0) < x, T(0.5) / y, choose(x < T(0), y, T(0)))};
   } else {
-    return {abs(x), choose(x < T(0), T(-1), T(1))};
+    return {abs(x), choose(x < T(0), T(-1), choose(T(0) < x, T(1), T(0)))};
   }
 }
 

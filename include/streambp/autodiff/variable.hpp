@@ -59,7 +59,9 @@ class variable {
 
   friend variable operator-(variable x) { return x.through(unary::negate); }
   friend variable exp(variable x) { return x.through(unary::exp); }
+  friend variable expm1(variable x) { return x.through(unary::expm1); }
   friend variable log(variable x) { return x.through(unary::log); }
+  friend variable log1p(variable x) { return x.through(unary::log1p); }
   friend variable tanh(variable x) { return x.through(unary::tanh); }
   friend variable sigmoid(variable x) { return x.through(unary::sigmoid); }
   friend variable silu(variable x) { return x.through(unary::silu); }
@@ -68,7 +70,8 @@ class variable {
   friend variable square(variable x) { return x.through(unary::square); }
   friend variable sqrt(variable x) { return x.through(unary::sqrt); }
   friend variable abs(variable x) { return x.through(unary::abs); }
-  friend variable softplus(variable x) { return max(x, 0) + log(exp(-abs(x)) + 1); }
+  friend variable softplus(variable x) { return x.through(unary::softplus); }
+  friend variable log_sigmoid(variable x) { return -softplus(-x); }
 
   template <class Other>
   requires(std::convertible_to<Other, variable>) std::partial_ordering operator<=>(

@@ -18,7 +18,10 @@ template <class S, class F>
                                                        position d, S* dx) {
   along<S>(d, [&](position j, auto n) {
     const auto y = f.forward(autodiff::dual<lanes<S>>::independent(load(x + j, n)));
-    store(dx + j, n, fma(load(dy + j, n), y.slope[0], load(dx + j, n)));
+    const lanes<S> g = load(dy + j, n);
+    // Where no gradient comes none goes on, though the slope be infinite or NaN.
+    const lanes<S> slope = select(lanes<S>(0) < abs(g), y.slope[0], lanes<S>(0));
+    store(dx + j, n, fma(g, slope, load(dx + j, n)));
   });
 }
 

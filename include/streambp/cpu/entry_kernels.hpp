@@ -30,6 +30,23 @@ lanes<S> abs(const lanes<S>& x) {
   return lanes<S>::each([](const auto& p) { return packets::pabs(p); }, x);
 }
 
+// log(1 + x) without loss where x is small: what 1 + x rounds x to has the same relative error in
+// the logarithm as in the factor (Kahan).
+template <class S>
+lanes<S> log1p(const lanes<S>& x) {
+  const lanes<S> one = S(1), u = x + one, y = log(u);
+  const lanes<S> close = y * (x / (u - one));
+  return select(x < lanes<S>(S(1e6)), select(u < one, close, select(one < u, close, x)), y);
+}
+// exp(x) - 1, likewise.
+template <class S>
+lanes<S> expm1(const lanes<S>& x) {
+  const lanes<S> one = S(1), u = exp(x), y = u - one;
+  const lanes<S> close = y * (x / log(u));
+  const lanes<S> near_0 = select(u < one, close, select(one < u, close, x));
+  return select(abs(x) < lanes<S>(S(0.5)), near_0, y);
+}
+
 namespace entries {
 
 using autodiff::operation;
@@ -98,8 +115,14 @@ void with_constant(unary function, const F& f) {
       return call.template operator()<negate>();
     case unary::exp:
       return call.template operator()<unary::exp>();
+    case unary::expm1:
+      return call.template operator()<unary::expm1>();
     case unary::log:
       return call.template operator()<unary::log>();
+    case unary::log1p:
+      return call.template operator()<unary::log1p>();
+    case unary::softplus:
+      return call.template operator()<unary::softplus>();
     case unary::tanh:
       return call.template operator()<unary::tanh>();
     case sigmoid:

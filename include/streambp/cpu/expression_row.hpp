@@ -12,7 +12,7 @@ inline namespace STREAMBP_ISA {
 
 namespace entries {
 
-using autodiff::expression_term;
+using autodiff::carried, autodiff::expression_term, autodiff::if_any;
 
 template <class S>
 class expression_row {
@@ -125,18 +125,18 @@ class expression_row {
     switch (it.op) {
       case operation::unary:
         if (it.function == unary::negate) return to(it.a, back);
-        return to(it.a, [&, s = slope_[t]](position k) { return at(g, k) * at(s, k); });
+        return to(it.a, [&, s = slope_[t]](position k) { return carried(at(g, k), at(s, k)); });
       case operation::add:
         return to(it.a, here), to(it.b, here);
       case operation::subtract:
         return to(it.a, here), to(it.b, back);
       case operation::multiply:
-        to(it.a, [&, b = x(it.b)](position k) { return at(g, k) * at(b, k); });
-        return to(it.b, [&, a = x(it.a)](position k) { return at(g, k) * at(a, k); });
+        to(it.a, [&, b = x(it.b)](position k) { return carried(at(g, k), at(b, k)); });
+        return to(it.b, [&, a = x(it.a)](position k) { return carried(at(g, k), at(a, k)); });
       case operation::divide:
-        to(it.a, [&, b = x(it.b)](position k) { return at(g, k) / at(b, k); });
+        to(it.a, [&, b = x(it.b)](position k) { return if_any(at(g, k), at(g, k) / at(b, k)); });
         return to(it.b, [&, a = x(it.a), b = x(it.b)](position k) {
-          return -(at(g, k) * (at(a, k) / at(b, k))) / at(b, k);
+          return if_any(at(g, k), -(at(g, k) * (at(a, k) / at(b, k))) / at(b, k));
         });
       case operation::max:
       case operation::min: {  // at a tie to b
