@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <limits>
+#include <streambp/losses/cross_entropy.hpp>
 
 #include "guarded.hpp"
 
@@ -201,4 +202,72 @@ TEST_CASE("head: probabilities of a wide row sum to one in float") {
   double total = 0;
   for (position j = 0; j < v; ++j) total += double(z(0, j));
   CHECK(std::abs(total - 1) < 1e-6);
+}
+
+namespace {
+
+struct one_row {
+  std::vector<row_statistics> statistics = std::vector<row_statistics>(1);
+  double loss = 0;
+  std::vector<double> gradient;
+
+  template <class S>
+  one_row(const cross_entropy& loss_of, std::vector<S> z, std::int32_t target) {
+    const position v = position(z.size());
+    const flat_targets lists({{target}}, {0, 1});
+    device<S> on(1);
+    row_statistics_of(on, {}, view<S>{z.data(), 1, v}, lists.first, lists.targets, true,
+                      statistics);
+    const token_term term = loss_of.term(statistics[0], {});
+    loss = term.value;
+    const std::vector<row_gradient> slopes{term.slopes};
+    gradient_of_rows(on, {}, view<S>{z.data(), 1, v}, lists.first, lists.targets, statistics,
+                     slopes);
+    gradient.assign(z.begin(), z.end());
+  }
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("head: a number added to all logits does not change a loss", S, float, double) {
+  const cross_entropy smooth{.label_smoothing = 0.5};
+  for (const position v : {7, 32000, 262144}) {
+    std::vector<S> z, shifted;
+    long double mean = 0, sum = 0;
+    for (position j = 0; j < v; ++j) {
+      z.push_back(S(double(j * 7919 % 16381) / 1024 - 8));  // whole 1024ths, also 1e4 up
+      shifted.push_back(z.back() + S(1e4));
+      mean += (long double)(z.back()) / (long double)(v);
+      sum += std::exp((long double)(z.back()));
+    }
+    const one_row here(smooth, z, 5), there(smooth, shifted, 5);
+    const double right = double(std::log(sum) - (0.5L * z[5] + 0.5L * mean));
+    CHECK(there.loss == doctest::Approx(here.loss).epsilon(1e-12));
+    CHECK(here.loss == doctest::Approx(right).epsilon(sizeof(S) == 4 ? 2e-6 : 1e-13));
+    double apart = 0;
+    for (position j = 0; j < v; ++j)
+      apart = std::max(apart, std::abs(here.gradient[std::size_t(j)] -
+                                       there.gradient[std::size_t(j)]));
+    CHECK(apart < (sizeof(S) == 4 ? 2e-7 : 1e-12));
+  }
+}
+
+TEST_CASE_TEMPLATE("head: a row near the largest number", S, float, double) {
+  const double top = sizeof(S) == 4 ? 3e38 : 1e308, ln3 = std::log(3.);
+  for (const double z : {0., 1., 1e7, -1e7, 1e30, top, -top})
+    for (const double s : {0., 0.25, 1.}) {
+      const one_row r({.label_smoothing = s}, std::vector<S>(3, S(z)), 1);
+      CHECK(r.loss == doctest::Approx(ln3).epsilon(1e-7));
+      for (int j = 0; j < 3; ++j)
+        CHECK(r.gradient[std::size_t(j)] ==
+              doctest::Approx((1 - s) / 3 - (j == 1 ? 1 - s : 0)).epsilon(1e-6));
+    }
+  const one_row apart({}, std::vector<S>{S(top / 2), S(-top / 2), 0}, 0);
+  CHECK(apart.loss == 0);
+  CHECK(apart.gradient == std::vector<double>{0, 0, 0});
+  CHECK(apart.statistics[0].base + apart.statistics[0].mean ==
+        doctest::Approx(0).scale(top).epsilon(1e-15));
+  // z-loss is of the logits themselves.
+  const one_row squared({.z_loss = 1e-3}, std::vector<S>(3, S(1 << 21)), 1);
+  CHECK(squared.loss == doctest::Approx(ln3 + 1e-3 * std::pow(std::exp2(21) + ln3, 2)).epsilon(1e-12));
 }

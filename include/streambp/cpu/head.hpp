@@ -25,30 +25,45 @@ template <class S>
 }
 
 template <class S>
-[[gnu::noinline, gnu::flatten]] S mean_of_row(const S* z, position vocabulary) {
-  lanes<S> total = 0;
-  along<S>(vocabulary, [&](position j, auto n) { total = total + load(z + j, n); });
-  return sum(total) / S(vocabulary);
+[[gnu::noinline, gnu::flatten]] S largest_of_row(const S* z, position vocabulary) {
+  constexpr S least = -std::numeric_limits<S>::infinity();
+  lanes<S> top = least;
+  along<S>(vocabulary, [&](position j, auto n) { top = max(top, load(z + j, n, least)); });
+  return largest(top);
 }
 
+// log Σ exp (z - highest)
 template <class S>
-[[gnu::noinline, gnu::flatten]] double lse_of_row(const S* z, position vocabulary) {
+[[gnu::noinline, gnu::flatten]] double lse_of_row(const S* z, S highest, position vocabulary) {
   constexpr S least = -std::numeric_limits<S>::infinity();
-  lanes<S> top = least, total = 0;
-  along<S>(vocabulary, [&](position j, auto n) { top = max(top, load(z + j, n, least)); });
-  const S highest = largest(top);
+  lanes<S> total = 0;
   along<S>(vocabulary,
            [&](position j, auto n) { total = total + exp(load(z + j, n, least) - highest); });
-  return double(highest) + std::log(double(sum(total)));
+  return std::log(double(sum(total)));
 }
 
-// draw = (g.lse exp(z - lse) + g.mean / vocabulary) scale (1 - (z / c)²), in place of z.
+// Mean of z - base, in double: entries of one sign would lose what tells them apart.
+template <class S>
+[[gnu::noinline, gnu::flatten]] double mean_of_row(const S* z, double base, position vocabulary) {
+  const lanes<double> share = 1 / double(vocabulary);
+  lanes<double> total = 0;
+  along<double>(vocabulary, [&](position j, auto n) {
+    alignas(64) double wide[lanes<double>::count];
+    for (position i = 0; i < lanes<double>::count; ++i) wide[i] = i < n ? double(z[j + i]) : base;
+    total = fma(load(wide, whole<double>{}) - base, share, total);
+  });
+  return sum(total);
+}
+
+// draw = (g.lse exp(z - base - lse) + g.mean / vocabulary) scale (1 - (z / c)²), in place of z.
 template <class S>
 [[gnu::noinline, gnu::flatten]] void gradient_of_row(logit_transform transform, S* z,
-                                                     position vocabulary, double row_lse,
+                                                     position vocabulary, const row_statistics& row,
                                                      row_gradient g) {
-  // exp(z - lse) = exp(z - shift) exp(shift - lse): rounding lse would scale the whole row.
-  const S shift = S(row_lse), lse = S(g.lse * std::exp(double(shift) - row_lse));
+  // exp(z - base - lse) = exp(z - shift) exp(shift - base - lse): rounding base + lse would scale
+  // the whole row.
+  const S shift = S(row.base == 0 ? row.lse : row.base);
+  const S lse = S(g.lse * std::exp((double(shift) - row.base) - row.lse));
   const S mean = S(g.mean / double(vocabulary));
   const S c = S(transform.softcap), scale = S(transform.scale);
   const auto dz = [&](const lanes<S>& zj) { return fma(exp(zj - shift), lse, mean); };
@@ -73,14 +88,16 @@ void row_statistics_of(device<S>& on, logit_transform transform, view<S> logits,
     if (first[i] == first[i + 1]) return;
     S* const z = logits.row(i);
     transform_row(transform, z, logits.cols);
-    const double lse = lse_of_row(z, logits.cols);
-    const double mean = want_mean ? double(mean_of_row(z, logits.cols)) : 0.;
+    const S highest = largest_of_row(z, logits.cols);
+    const double base = std::abs(highest) > S(1 << 20) ? double(highest) : 0.;
+    const double lse = (double(highest) - base) + lse_of_row(z, highest, logits.cols);
+    const double mean = want_mean ? mean_of_row(z, base, logits.cols) : 0.;
     for (std::int32_t t = first[i]; t < first[i + 1]; ++t)
-      out[t] = {lse, double(z[targets[t]]), mean};
+      out[t] = {lse, double(z[targets[t]]) - base, mean, base};
   });
 }
 
-// With g the slopes of a row's targets, summed: draw_j = (g.lse exp(z_j - lse) + g.mean /
+// With g the slopes of a row's targets, summed: draw_j = (g.lse exp(z_j - base - lse) + g.mean /
 // vocabulary + Σ [j = target] g.target) scale (1 - (z_j / c)²), in place of z. Rows without targets
 // become 0.
 template <class S>
@@ -100,9 +117,10 @@ void gradient_of_rows(device<S>& on, logit_transform transform, view<S> logits,
       sum.lse += slopes[t].lse;
       sum.mean += slopes[t].mean;
     }
-    gradient_of_row(transform, row, logits.cols, statistics[first[i]].lse, sum);
+    gradient_of_row(transform, row, logits.cols, statistics[first[i]], sum);
     for (std::int32_t t = first[i]; t < first[i + 1]; ++t) {
-      const double ratio = transform.softcap == 0 ? 0 : statistics[t].target / transform.softcap;
+      const double z = statistics[t].base + statistics[t].target;
+      const double ratio = transform.softcap == 0 ? 0 : z / transform.softcap;
       row[targets[t]] += S(slopes[t].target * transform.scale * (1 - ratio * ratio));
     }
   });
