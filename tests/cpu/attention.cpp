@@ -456,12 +456,18 @@ TEST_CASE("attention counts the pairs that are seen") {
     const auto edges = tile_edges(several, c.shape.tile, 2);
     for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
       const piece_list pieces(several, {edges[i], edges[i + 1]}, c.prefix);
+      const auto shaped = [&](position rows, position cols) {
+        return view<double>(nullptr, rows, cols);
+      };
+      const position rows = pieces.rows().rows(), all = several.tokens() + c.prefix;
+      const auto q = shaped(rows, c.shape.heads * kw), o = shaped(rows, c.shape.heads * vw),
+                 lse = shaped(rows, c.shape.heads), k = shaped(all, c.shape.kv_heads * kw),
+                 v = shaped(all, c.shape.kv_heads * vw);
       on.reset_flops();
-      attention_forward(on, c.shape, pieces, {}, {}, {}, nullptr, {}, {}, {});
+      attention_forward(on, c.shape, pieces, q, k, v, nullptr, o, lse, {});
       forward += on.flops();
       on.reset_flops();
-      attention_backward(on, c.shape, pieces, {}, {}, {}, nullptr, {}, {}, {}, {}, {}, {}, nullptr,
-                         {});
+      attention_backward(on, c.shape, pieces, q, k, v, nullptr, o, lse, o, q, k, v, nullptr, {});
       backward += on.flops();
     }
     CHECK(forward == 2 * pairs * c.shape.heads * (kw + vw));

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "../primitives/activation.hpp"
+#include "../primitives/expect_shape.hpp"
 #include "rows.hpp"
 
 namespace streambp::cpu {
@@ -103,6 +104,7 @@ void with_constant(activation kind, const F& f) {
 template <class S>
 void activation_forward(device<S>& on, activation kind, std::type_identity_t<view<const S>> x,
                         view<S> y) {
+  expect_alike("activation_forward", "y", y, x);
   if (on.counts_only()) return;
   with_constant(kind, [&](auto f) {
     for_rows(on, x.rows, x.cols,
@@ -114,6 +116,8 @@ void activation_forward(device<S>& on, activation kind, std::type_identity_t<vie
 template <class S>
 void activation_backward(device<S>& on, activation kind, std::type_identity_t<view<const S>> x,
                          std::type_identity_t<view<const S>> dy, view<S> dx) {
+  expect_alike("activation_backward", "dy", dy, x);
+  expect_alike("activation_backward", "dx", dx, x);
   if (on.counts_only()) return;
   with_constant(kind, [&](auto f) {
     for_rows(on, x.rows, x.cols, [&](position i) {
@@ -126,6 +130,8 @@ void activation_backward(device<S>& on, activation kind, std::type_identity_t<vi
 template <class S>
 void gated_forward(device<S>& on, activation kind, std::type_identity_t<view<const S>> gate,
                    std::type_identity_t<view<const S>> up, view<S> h) {
+  expect_alike("gated_forward", "gate", gate, h);
+  expect_alike("gated_forward", "up", up, h);
   if (on.counts_only()) return;
   with_constant(kind, [&](auto f) {
     for_rows(on, h.rows, h.cols,
@@ -137,6 +143,8 @@ void gated_forward(device<S>& on, activation kind, std::type_identity_t<view<con
 template <class S>
 void gated_backward(device<S>& on, activation kind, view<S> gate, std::type_identity_t<view<S>> up,
                     std::type_identity_t<view<const S>> dh) {
+  expect_alike("gated_backward", "up", up, gate);
+  expect_alike("gated_backward", "dh", dh, gate);
   if (on.counts_only()) return;
   with_constant(kind, [&](auto f) {
     for_rows(on, gate.rows, gate.cols, [&](position i) {

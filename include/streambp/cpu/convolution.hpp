@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "../primitives/carry_rows.hpp"
+#include "../primitives/expect_shape.hpp"
 #include "../primitives/write.hpp"
 #include "elementwise.hpp"
 
@@ -74,6 +75,9 @@ void convolution_forward(device<S>& on, const piece_list& pieces, const carry_ro
                          std::type_identity_t<view<const S>> x,
                          std::type_identity_t<view<const S>> w,
                          std::type_identity_t<view<const S>> b, view<S> y) {
+  expect_shape("convolution_forward", "x", x, {"rows", pieces.rows().rows()}, {"columns", w.cols});
+  expect_shape_if_any("convolution_forward", "b", b, {"one", 1}, {"columns", w.cols});
+  expect_shape_if_any("convolution_forward", "y", y, {"rows", x.rows}, {"columns", w.cols});
   if (on.counts_only()) return;
   const position taps = w.rows;
   for_column_ranges(on, w.cols, [&](position j, position count) {
@@ -97,6 +101,9 @@ template <class S>
 void convolution_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                           std::type_identity_t<view<const S>> w,
                           std::type_identity_t<view<const S>> dy, view<S> dx, write how) {
+  expect_shape("convolution_backward", "dy", dy, {"rows", pieces.rows().rows()},
+               {"columns", w.cols});
+  expect_alike("convolution_backward", "dx", dx, dy);
   if (on.counts_only()) return;
   const position taps = w.rows;
   for_column_ranges(on, dx.cols, [&](position j, position count) {
@@ -139,6 +146,9 @@ void add_tap_gradients(device<S>& on, const piece_list& pieces, const carry_rows
                        std::type_identity_t<view<const S>> x,
                        std::type_identity_t<view<const S>> dy, view<S> dw,
                        std::span<const position> grains) {
+  expect_shape("add_tap_gradients", "x", x, {"rows", pieces.rows().rows()}, {"columns", dw.cols});
+  expect_alike("add_tap_gradients", "dy", dy, x);
+  expect_grains("add_tap_gradients", grains, x.rows);
   if (on.counts_only()) return;
   const packed& samples = pieces.samples();
   const position chunk = pieces.rows().first;

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "../primitives/dropout_draw.hpp"
+#include "../primitives/expect_shape.hpp"
 #include "rows.hpp"
 
 namespace streambp::cpu {
@@ -33,6 +34,8 @@ template <bool adds, class S>
 template <bool adds, class S>
 void dropout_rows(device<S>& on, const dropout_draw& draw, const piece_list& pieces,
                   view<const S> x, view<S> y) {
+  expect_alike("dropout", "y", y, x);
+  expect_pieces("dropout", pieces, "x", x);
   if (on.counts_only()) return;
   for_rows(on, pieces, x.cols, [&](const piece& p, position row) {
     random_key key = draw.key;

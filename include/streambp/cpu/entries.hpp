@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../autodiff/dual.hpp"
+#include "../primitives/expect_shape.hpp"
 #include "expression.hpp"
 
 namespace streambp::cpu {
@@ -28,6 +29,7 @@ template <class S, class F>
 // y = f(x); y may be x.
 template <class S, class F>
 void map_entries(device<S>& on, const F& f, std::type_identity_t<view<const S>> x, view<S> y) {
+  expect_alike("map_entries", "y", y, x);
   if (on.counts_only()) return;
   for_rows(on, x.rows, x.cols, [&](position i) { map_row(f, x.row(i), x.cols, y.row(i)); });
 }
@@ -36,6 +38,8 @@ void map_entries(device<S>& on, const F& f, std::type_identity_t<view<const S>> 
 template <class S, class F>
 void differentiate_entries(device<S>& on, const F& f, std::type_identity_t<view<const S>> x,
                            std::type_identity_t<view<const S>> dy, view<S> dx) {
+  expect_alike("differentiate_entries", "dy", dy, x);
+  expect_alike("differentiate_entries", "dx", dx, x);
   if (on.counts_only()) return;
   for_rows(on, x.rows, x.cols,
            [&](position i) { differentiate_row(f, x.row(i), dy.row(i), x.cols, dx.row(i)); });

@@ -5,6 +5,7 @@
 #include <span>
 #include <type_traits>
 
+#include "../primitives/expect_shape.hpp"
 #include "elementwise.hpp"
 
 namespace streambp::cpu {
@@ -15,6 +16,7 @@ template <class S>
 void gather(device<S>& on, std::span<const std::int32_t> tokens,
             std::type_identity_t<view<const S>> table, double scale, view<S> y) {
   if (on.counts_only()) return;
+  expect_shape("gather", "y", y, {"tokens", position(tokens.size())}, {"columns", table.cols});
   for_rows(on, y.rows, y.cols,
            [&](position i) { scale_row<S>(table.row(tokens[i]), S(scale), y.cols, y.row(i)); });
 }
@@ -30,6 +32,8 @@ template <class S>
 void scatter_add(device<S>& on, std::span<const std::int32_t> tokens,
                  std::type_identity_t<view<const S>> dy, double scale, view<S> dtable) {
   if (on.counts_only()) return;
+  expect_shape("scatter_add", "dy", dy, {"tokens", position(tokens.size())},
+               {"columns", dtable.cols});
   for_column_ranges(on, dy.cols, [&](position first, position count) {
     for (position i = dy.rows; i-- > 0;)
       add_scaled_row<S>(dy.row(i) + first, S(scale), count, dtable.row(tokens[i]) + first);

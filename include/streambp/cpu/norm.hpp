@@ -5,6 +5,7 @@
 #include <span>
 #include <type_traits>
 
+#include "../primitives/expect_shape.hpp"
 #include "elementwise.hpp"
 
 namespace streambp::cpu {
@@ -69,6 +70,9 @@ template <class S>
 void rms_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
                       std::type_identity_t<view<const S>> gain, double epsilon, view<S> y,
                       std::type_identity_t<view<S>> inverse, double gain_offset = 0) {
+  expect_shape_if_any("rms_norm_forward", "gain", gain, {"one", 1}, {"columns", x.cols});
+  expect_alike("rms_norm_forward", "y", y, x);
+  expect_shape("rms_norm_forward", "inverse", inverse, {"rows", x.rows}, {"one", 1});
   if (on.counts_only()) return;
   with_gain<S>(gain, gain_offset, [&](auto g) {
     for_rows(on, x.rows, x.cols, [&](position i) {
@@ -86,6 +90,12 @@ void rms_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
                        std::type_identity_t<view<const S>> dy, view<S> dx,
                        std::type_identity_t<view<S>> dgain, std::span<const position> grains,
                        double gain_offset = 0) {
+  expect_shape_if_any("rms_norm_backward", "gain", gain, {"one", 1}, {"columns", x.cols});
+  expect_shape("rms_norm_backward", "inverse", inverse, {"rows", x.rows}, {"one", 1});
+  expect_alike("rms_norm_backward", "dy", dy, x);
+  expect_alike("rms_norm_backward", "dx", dx, x);
+  expect_shape_if_any("rms_norm_backward", "dgain", dgain, {"one", 1}, {"columns", x.cols});
+  if (dgain.rows > 0) expect_grains("rms_norm_backward", grains, x.rows);
   if (on.counts_only()) return;
   if (dgain.rows > 0)
     add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {
@@ -146,6 +156,11 @@ void layer_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
                         std::type_identity_t<view<const S>> gain,
                         std::type_identity_t<view<const S>> bias, double epsilon, view<S> y,
                         std::type_identity_t<view<S>> statistics, double gain_offset = 0) {
+  expect_shape_if_any("layer_norm_forward", "gain", gain, {"one", 1}, {"columns", x.cols});
+  expect_shape_if_any("layer_norm_forward", "bias", bias, {"one", 1}, {"columns", x.cols});
+  expect_alike("layer_norm_forward", "y", y, x);
+  expect_shape("layer_norm_forward", "statistics", statistics, {"rows", x.rows},
+               {"mean and inverse deviation", 2});
   if (on.counts_only()) return;
   with_gain<S>(gain, gain_offset, [&](auto g) {
     for_rows(on, x.rows, x.cols, [&](position i) {
@@ -165,6 +180,14 @@ void layer_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
                          std::type_identity_t<view<const S>> dy, view<S> dx,
                          std::type_identity_t<view<S>> dgain, std::type_identity_t<view<S>> dbias,
                          std::span<const position> grains, double gain_offset = 0) {
+  expect_shape_if_any("layer_norm_backward", "gain", gain, {"one", 1}, {"columns", x.cols});
+  expect_shape("layer_norm_backward", "statistics", statistics, {"rows", x.rows},
+               {"mean and inverse deviation", 2});
+  expect_alike("layer_norm_backward", "dy", dy, x);
+  expect_alike("layer_norm_backward", "dx", dx, x);
+  expect_shape_if_any("layer_norm_backward", "dgain", dgain, {"one", 1}, {"columns", x.cols});
+  expect_shape_if_any("layer_norm_backward", "dbias", dbias, {"one", 1}, {"columns", x.cols});
+  if (dgain.rows + dbias.rows > 0) expect_grains("layer_norm_backward", grains, x.rows);
   if (on.counts_only()) return;
   if (dgain.rows > 0)
     add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <type_traits>
 
+#include "../primitives/expect_shape.hpp"
 #include "block_product.hpp"
 #include "device.hpp"
 
@@ -63,6 +64,8 @@ view<S> cols_in(view<S> x, row_range r) {
 template <class S>
 void project(device<S>& on, std::type_identity_t<view<const S>> x,
              std::type_identity_t<view<const S>> w, view<S> y, write how = write::assign) {
+  expect_shape("project", "w", w, {"out", y.cols}, {"in", x.cols});
+  expect_shape("project", "y", y, {"rows", x.rows}, {"out", w.rows});
   on.count(2 * x.rows * w.rows * w.cols);
   if (on.counts_only()) return;
   const kernel::share<S> share(y.rows, y.cols, on.threads());
@@ -77,6 +80,8 @@ void project(device<S>& on, std::type_identity_t<view<const S>> x,
 template <class S>
 void project_back(device<S>& on, std::type_identity_t<view<const S>> dy,
                   std::type_identity_t<view<const S>> w, view<S> dx, write how = write::assign) {
+  expect_shape("project_back", "w", w, {"out", dy.cols}, {"in", dx.cols});
+  expect_shape("project_back", "dx", dx, {"rows", dy.rows}, {"in", w.cols});
   on.count(2 * dy.rows * w.rows * w.cols);
   if (on.counts_only()) return;
   const kernel::share<S> share(dx.rows, dx.cols, on.threads());
@@ -93,6 +98,9 @@ template <class S>
 void add_weight_gradient(device<S>& on, std::type_identity_t<view<const S>> dy,
                          std::type_identity_t<view<const S>> x, view<S> dw,
                          std::span<const position> grains) {
+  expect_shape("add_weight_gradient", "x", x, {"rows", dy.rows}, {"in", dw.cols});
+  expect_shape("add_weight_gradient", "dw", dw, {"out", dy.cols}, {"in", x.cols});
+  expect_grains("add_weight_gradient", grains, x.rows);
   on.count(2 * x.rows * dw.rows * dw.cols);
   if (on.counts_only()) return;
   const kernel::share<S> share(dw.rows, dw.cols, on.threads());

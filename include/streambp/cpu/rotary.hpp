@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "../primitives/expect_shape.hpp"
 #include "../primitives/rotary_shape.hpp"
 #include "rows.hpp"
 
@@ -90,6 +91,11 @@ template <class S>
 template <class S>
 void rotate(device<S>& on, const rotary_shape& shape, std::span<const double> frequencies,
             const piece_list& pieces, view<S> x, bool inverse = false) {
+  expect_shape("rotate", "x", x, {"rows", pieces.rows().rows()},
+               {"heads x width", shape.heads * shape.width});
+  if (2 * position(frequencies.size()) != shape.rotated)
+    throw shape_error(sentence("rotate: ", frequencies.size(), " frequencies for ", shape.rotated,
+                               " features that turn; one for each pair"));
   if (on.counts_only()) return;
   for_rows(on, pieces, x.cols, [&](const piece& p, position row) {
     rotate_row(shape, frequencies.data(), double(p.before + p.start + (row - p.row)),

@@ -89,6 +89,9 @@ class storage {
       place_states(from, model, {i, i + 1}, shape, true, true);
       place_working_of(from, model, {i, i + 1}, shape, true);
       place_chunks(from, model, {i, i + 1}, shape, true, {});
+      each(model, {i, i + 1}, [&](const auto& section, const auto& instance, auto& cell) {
+        place_kept(from, section, instance, shape, cell);
+      });
     }
     for (position i = 1; i < position(model.count()); ++i) share_boundary(model, i);
     place_head(from, model, shape.tokens, 0, shape.threads);
