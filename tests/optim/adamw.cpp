@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <string>
 #include <vector>
 
 using namespace streambp;
@@ -177,10 +178,60 @@ TEST_CASE("rates and options that cannot be are refused, and move nothing") {
   CHECK(words({}, 1e-3, 1) == "");
   CHECK(words({}, -1, 1) == "adamw: rate is -1; it is finite and not negative");
   CHECK(words({}, std::nan(""), 1) == "adamw: rate is nan; it is finite and not negative");
-  CHECK(words({}, 1, HUGE_VAL) == "adamw: factor is inf; it is finite");
+  CHECK(words({}, 1, HUGE_VAL) == "adamw: factor is inf; it is finite and not negative");
   CHECK(words({.beta1 = 1}, 1, 1) == "adamw: beta1 is 1; it is finite and in [0, 1)");
   CHECK(words({.beta2 = -0.5}, 1, 1) == "adamw: beta2 is -0.5; it is finite and in [0, 1)");
   CHECK(words({.epsilon = -1}, 1, 1) == "adamw: epsilon is -1; it is finite and not negative");
   CHECK(words({.decay = -1}, 1, 1) == "adamw: decay is -1; it is finite and not negative");
   CHECK(words({}, 1, 1, 0) == "adamw: threads is 0; it is finite and at least 1");
+}
+
+TEST_CASE("a gradient, a factor or a rate that cannot be changes nothing") {
+  parameter_table table;
+  table.add({.name = "embedding.table", .rows = 300, .cols = 211}, true);
+  table.add({.name = "linear.weight", .rows = 7, .cols = 9}, true);
+  for (const int threads : {1, 3}) {
+    adamw<float> optimizer(table, {}, threads);
+    auto parameters = filled<float>(table.parameters, 1);
+    const auto gradient = filled<float>(table.gradients, 2);
+    optimizer.update(parameters, gradient, 0.1);
+    const auto before = parameters;
+    const std::vector<float> first(optimizer.first_moments().begin(),
+                                   optimizer.first_moments().end());
+    const auto refused = [&](std::span<const float> g, double rate, double factor) {
+      std::string said;
+      try {
+        optimizer.update(parameters, g, rate, factor);
+      } catch (const data_error& e) {
+        said = e.what();
+      }
+      CHECK(optimizer.steps() == 1);
+      CHECK(parameters == before);
+      CHECK(std::equal(first.begin(), first.end(), optimizer.first_moments().begin()));
+      return said;
+    };
+    for (const double wrong : {-1., std::nan(""), HUGE_VAL}) {
+      CHECK(refused(gradient, wrong, 1).starts_with("adamw: rate is "));
+      CHECK(refused(gradient, 0.1, wrong).starts_with("adamw: factor is "));
+    }
+    for (const float wrong : {NAN, HUGE_VALF, -HUGE_VALF, 1e30f}) {
+      auto bad = gradient;
+      bad[63300 + 9 + 4] = wrong;
+      CHECK(refused(bad, 0.1, 1).find("the gradient of linear.weight is ") != std::string::npos);
+      bad[211 * 250 + 3] = wrong;  // the first one is named, whichever thread finds it
+      CHECK(refused(bad, 0.1, 1).find("at row 250, column 3;") != std::string::npos);
+    }
+    auto large = gradient;
+    large[5] = 1e30f;
+    optimizer.update(parameters, large, 0.1, 1e-20);
+    CHECK(std::isfinite(parameters[5]));
+  }
+}
+
+TEST_CASE("a gradient that reaches into the parameters is refused") {
+  const parameter_table table = table_of({{2, 3}});
+  adamw<double> optimizer(table);
+  std::vector<double> both(9);
+  CHECK_THROWS_WITH_AS(optimizer.update(std::span(both).first(6), std::span(both).subspan(3), 1),
+                       "adamw: gradient and parameters share memory", shape_error);
 }

@@ -29,9 +29,24 @@ TEST_CASE("squares that a float cannot hold are summed") {
   CHECK(gradient_norm<float>(std::vector<float>(9, 1e-30f)) == doctest::Approx(3e-30));
 }
 
-TEST_CASE("a norm that is not finite gives a factor that the optimizer refuses") {
-  for (const double norm : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
-    CHECK(std::isnan(clip_factor(norm, 1)));
-    CHECK(std::isnan(clip_factor(norm, 0)));
+TEST_CASE("squares that a double cannot hold, and those that it cannot tell from 0, are summed") {
+  CHECK(gradient_norm<double>(std::vector<double>(9, 1e300)) == doctest::Approx(3e300));
+  CHECK(gradient_norm<double>(std::vector<double>(9, -1e-300)) == doctest::Approx(3e-300));
+  CHECK(gradient_norm<double>(std::vector<double>(4, 5e-324)) == 1e-323);
+  CHECK(gradient_norm<double>(std::vector<double>{3e300, 0, 4e300}) == doctest::Approx(5e300));
+  CHECK(gradient_norm<double>(std::vector<double>{3e-200, 4e-200}) == doctest::Approx(5e-200));
+  CHECK(gradient_norm<double>(std::vector<double>(5, 0.)) == 0);
+  CHECK(std::isnan(gradient_norm<double>(std::vector<double>{1, std::nan(""), HUGE_VAL})));
+  CHECK(gradient_norm<double>(std::vector<double>{1, -HUGE_VAL}) == HUGE_VAL);
+}
+
+TEST_CASE("a norm or a limit that cannot be is refused") {
+  for (const double wrong : {std::nan(""), HUGE_VAL, -HUGE_VAL, -1.}) {
+    CHECK_THROWS_AS(clip_factor(wrong, 1), data_error);
+    CHECK_THROWS_AS(clip_factor(wrong, 0), data_error);
+    CHECK_THROWS_AS(clip_factor(5, wrong), data_error);
   }
+  CHECK_THROWS_WITH_AS(
+      clip_factor(5, -1),
+      "clip_factor: a limit of -1; it is finite and not negative, and 0 means none", data_error);
 }

@@ -31,3 +31,16 @@ TEST_CASE("no warm-up, and a warm-up of the whole training") {
   CHECK(rising(3) == 0.75);
   CHECK(rising(4) == 1);
 }
+
+TEST_CASE("members and steps that cannot be are refused") {
+  CHECK_THROWS_WITH_AS(
+      cosine_schedule{.peak = -1}(1),
+      "cosine_schedule: a peak of -1 and a floor of 0; both are finite and not negative",
+      data_error);
+  CHECK_THROWS_AS((cosine_schedule{.floor = std::nan("")}(1)), data_error);
+  CHECK_THROWS_WITH_AS((cosine_schedule{.steps = 5, .warm_up = -2}(1)),
+                       "cosine_schedule: step 1 of 5 with a warm-up of -2; none is negative",
+                       data_error);
+  CHECK_THROWS_AS((cosine_schedule{.steps = -5}(1)), data_error);
+  CHECK_THROWS_AS((cosine_schedule{.steps = 5}(-1)), data_error);
+}

@@ -74,7 +74,11 @@ struct attention {
   }
 
   position features(position given) const {
+    const attention checked(options);  // members may have been changed since
     expect_features(name, given, options.features);
+    if (frequencies.size() != checked.frequencies.size())
+      throw shape_error(sentence("attention: ", frequencies.size(), " frequencies for ",
+                                 checked.frequencies.size(), " pairs of features that turn"));
     return given;
   }
   auto slots() const {

@@ -33,6 +33,8 @@ struct causal_convolution {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const causal_convolution checked(width,
+                                                      taps);  // members may have been changed since
     expect_features(name, given, width);
     return width;
   }

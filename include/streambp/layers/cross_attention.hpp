@@ -51,6 +51,7 @@ struct cross_attention {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const cross_attention checked(options);  // members may have been changed since
     expect_features(name, given, options.features);
     return given;
   }

@@ -21,6 +21,10 @@ struct dropout_layer {
       throw shape_error(sentence("dropout: rate ", rate, " is not in [0, 1)"));
   }
 
+  position features(position given) const {
+    [[maybe_unused]] const dropout_layer checked(rate);  // it may have been changed since
+    return given;
+  }
   void forward(auto& at, auto x, auto y) const {
     if (at.wants_output) dropout(at.on, draw(at), at.pieces(), x, y);
   }

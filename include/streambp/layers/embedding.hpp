@@ -25,7 +25,10 @@ struct embedding {
     expect_finite(name, "scale", scale);
   }
 
-  position features(position) const { return width; }
+  position features(position) const {
+    [[maybe_unused]] const embedding checked(vocabulary, width, scale);  // members may have changed
+    return width;
+  }
   auto slots() const { return std::tuple{parameter(table, vocabulary, width, {0, 0.02})}; }
 
   void forward(auto& at, auto tokens, auto y) const {

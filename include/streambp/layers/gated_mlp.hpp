@@ -31,6 +31,8 @@ struct gated_mlp {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const gated_mlp checked(width, inner,
+                                             kind);  // members may have been changed since
     expect_features(name, given, width);
     return width;
   }

@@ -36,6 +36,8 @@ struct gated_recurrence {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const gated_recurrence checked(width,
+                                                    states);  // members may have been changed since
     expect_features(name, given, width);
     return width;
   }

@@ -33,6 +33,7 @@ struct gru {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const gru checked(width, units);  // members may have been changed since
     expect_features(name, given, width);
     return units;
   }

@@ -26,6 +26,7 @@ struct linear {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const linear checked(in, out);  // members may have been changed since
     expect_features(name, given, in);
     return out;
   }

@@ -91,7 +91,13 @@ struct linear_attention {
   }
 
   position features(position given) const {
+    const linear_attention checked(options);  // members may have been changed since
     expect_features(name, given, options.features);
+    if (frequencies.size() != checked.frequencies.size() ||
+        logarithms.size() != checked.logarithms.size())
+      throw shape_error(sentence(name, ": ", frequencies.size(), " frequencies and ",
+                                 logarithms.size(), " decays; its options ask for ",
+                                 checked.frequencies.size(), " and ", checked.logarithms.size()));
     return given;
   }
   auto slots() const {

@@ -34,6 +34,7 @@ struct lstm {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const lstm checked(width, units);  // members may have been changed since
     expect_features(name, given, width);
     return units;
   }

@@ -61,6 +61,8 @@ struct mixture_of_experts {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const mixture_of_experts checked(
+        options);  // members may have been changed since
     expect_features(name, given, options.features);
     return given;
   }

@@ -22,6 +22,7 @@ struct rms_norm {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const rms_norm checked(width, epsilon);  // members may have been changed since
     expect_features(name, given, width);
     return width;
   }
@@ -52,6 +53,8 @@ struct layer_norm {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const layer_norm checked(width,
+                                              epsilon);  // members may have been changed since
     expect_features(name, given, width);
     return width;
   }

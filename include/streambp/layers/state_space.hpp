@@ -79,6 +79,7 @@ struct state_space {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const state_space checked(options);  // members may have been changed since
     expect_features(name, given, options.features);
     return given;
   }

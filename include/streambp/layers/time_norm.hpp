@@ -25,6 +25,8 @@ struct time_norm {
   }
 
   position features(position given) const {
+    [[maybe_unused]] const time_norm checked(width,
+                                             epsilon);  // members may have been changed since
     expect_features(name, given, width);
     return width;
   }

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "../core/overlap.hpp"
 #include "../cpu/lanes.hpp"
 #include "../cpu/pool.hpp"
 #include "../schedule/parameters.hpp"
@@ -30,6 +33,7 @@ class adamw {
   explicit adamw(const parameter_table& table, adamw_options options = {}, int threads = 1)
       : options_(checked(options, threads)),
         parameters_(table.parameters),
+        entries_(table.entries),
         first_(std::size_t(table.gradients)),
         second_(std::size_t(table.gradients)),
         pool_(std::make_unique<cpu::pool>(threads)) {
@@ -40,15 +44,17 @@ class adamw {
   }
 
   // One step along gradient · factor (see clip_factor). Throws shape_error unless the buffers are
-  // those of the table, data_error when a rate or factor cannot be. Requires a finite gradient.
+  // those of the table, data_error when a rate, a factor or an entry of the gradient cannot be;
+  // then nothing has changed.
   void update(std::span<Scalar> parameters, std::span<const Scalar> gradient, double rate,
               double factor = 1) {
     expect_size("parameters", parameters.size(), parameters_);
     expect_size("gradient", gradient.size(), position(first_.size()));
-    if (static_cast<const void*>(parameters.data()) == gradient.data() && !gradient.empty())
+    if (overlap(bytes_of(parameters), bytes_of(gradient)))
       throw shape_error("adamw: gradient and parameters share memory");
     expect("rate", rate, rate >= 0, "not negative");
-    expect("factor", factor, true, "");
+    expect("factor", factor, factor >= 0, "not negative");
+    expect_usable(gradient, factor);
     ++steps_;
     const double t = double(steps_);
     const step s{1 - options_.beta1,
@@ -104,6 +110,35 @@ class adamw {
     });
   }
 
+  // Throws data_error at the first entry that is not finite, or whose square is not.
+  void expect_usable(std::span<const Scalar> gradient, double factor) {
+    std::atomic<position> bad = position(first_.size());
+    const Scalar least = std::sqrt(std::numeric_limits<Scalar>::max());
+    pool_->run(position(pieces_.size()), [&](position i, int) {
+      const piece& p = pieces_[std::size_t(i)];
+      const Scalar* const g = gradient.data() + p.gradient;
+      const auto usable = [&](Scalar x) { return std::abs(x) * Scalar(factor) < least; };
+      bool all = true;  // without a branch an entry
+      for (position j = 0; j < p.entries; ++j) all &= usable(g[j]);
+      for (position j = 0; !all && j < p.entries; ++j)
+        if (!usable(g[j])) {
+          position before = bad;
+          while (p.gradient + j < before && !bad.compare_exchange_weak(before, p.gradient + j)) {
+          }
+          return;
+        }
+    });
+    if (bad == position(first_.size())) return;
+    for (const parameter_info& entry : entries_)
+      if (const position i = bad - entry.gradient;
+          entry.gradient >= 0 && i >= 0 && i < entry.size())
+        throw data_error(
+            sentence("adamw: the gradient of ", entry.name, " is ", gradient[std::size_t(bad)],
+                     " at row ", i / entry.cols, ", column ", i % entry.cols,
+                     "; it and its square must be finite: leave this step out, or look "
+                     "where it comes from"));
+  }
+
   // Rounded as IEEE asks; the packet's own root is an approximation that differs between machines.
   static lanes root(const lanes& v) {
     alignas(64) Scalar lane[lanes::count];
@@ -133,6 +168,7 @@ class adamw {
 
   adamw_options options_;
   position parameters_ = 0;
+  std::vector<parameter_info> entries_;
   position steps_ = 0;
   std::vector<Scalar> first_, second_;
   std::vector<piece> pieces_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "../core/error.hpp"
 #include "../core/position.hpp"
 
 namespace streambp {
@@ -15,8 +16,14 @@ struct cosine_schedule {
   position warm_up = 0;  // steps of a linear rise; the last of them is the first at the peak
   double floor = 0;      // rate at the end and after it
 
-  // Of step 1, 2, ...
+  // Of step 1, 2, ... Throws data_error when a member or the step cannot be.
   double operator()(position step) const {
+    if (!(peak >= 0 && std::isfinite(peak) && floor >= 0 && std::isfinite(floor)))
+      throw data_error(sentence("cosine_schedule: a peak of ", peak, " and a floor of ", floor,
+                                "; both are finite and not negative"));
+    if (steps < 0 || warm_up < 0 || step < 0)
+      throw data_error(sentence("cosine_schedule: step ", step, " of ", steps,
+                                " with a warm-up of ", warm_up, "; none is negative"));
     if (step < warm_up && step >= 0) return peak * double(step) / double(warm_up);
     if (steps == 0) return peak;
     const double falling = double(std::max(steps - warm_up, position(1)));
