@@ -447,6 +447,39 @@ TEST_CASE_TEMPLATE("a row whose keys all score -inf gives 0", S, float, double) 
   for (position row = 1; row < 70; ++row) CHECK(std::isfinite(p.o(row, 3)));
 }
 
+// Its softmax is 1 whatever it scores.
+TEST_CASE_TEMPLATE("a row that sees one key has no gradient of its score", S, float, double) {
+  const packed ones({0, 1, 2, 2, 3, 40}), parent({0, 1, 2, 10}, {-1, 0, 0});
+  for (variant c : variants()) {
+    CAPTURE(c.shape.window);
+    CAPTURE(c.shape.sees_all);
+    for (const packed& samples : {ones, several, parent, packed::one(1)}) {
+      if (c.prefix > 1) c.prefix = 1;
+      problem<S> p(c.shape, samples, c.prefix, c.sinks);
+      p.run();
+      const matrix<S> given = matrix<S>::random(p.dk.rows, p.dk.cols, 6);
+      for (position s = 0; s < samples.segments(); ++s) {
+        const row_range own = samples.segment(s);
+        const position above =
+            samples.parent(s) < 0 ? 0 : samples.segment(samples.parent(s)).rows();
+        bool all_one = !c.sinks;  // none of the segment's rows passes anything to its keys
+        for (position row = own.first; row < own.last; ++row) {
+          position keys = c.prefix + above + (c.shape.sees_all ? own.rows() : row - own.first + 1);
+          if (c.shape.window > 0) keys = std::min(keys, c.shape.window);
+          const bool one = keys == 1 && !c.sinks;
+          all_one &= one;
+          bool zeros = true;
+          for (position j = 0; j < p.dq.cols; ++j) zeros &= p.dq(row, j) == 0;
+          CHECK(zeros == one);
+        }
+        if (all_one && own.rows() > 0 && samples.parent_number(s) < 0)
+          CHECK(p.dk.rows_in({c.prefix + own.first, c.prefix + own.last}) ==
+                given.rows_in({c.prefix + own.first, c.prefix + own.last}));
+      }
+    }
+  }
+}
+
 TEST_CASE("attention counts the pairs that are seen") {
   for (const variant& c : variants()) {
     problem<double> p(c.shape, several, c.prefix, c.sinks);

@@ -26,8 +26,9 @@ struct carried {
         d_ends(samples.parent_count(), width),
         initial(initial),
         d_initial(d_initial) {
-    for (position p = 0; p < samples.parent_count(); ++p)
-      std::fill_n((*d_ends).row(p), width, S(0));
+    for (const guarded<S>* added_to : {&gradients, &d_ends})
+      for (position i = 0; i < (**added_to).rows; ++i)
+        std::fill_n((**added_to).row(i), width, S(0));
   }
 
   position chunks() const { return position(edges.size()) - 1; }

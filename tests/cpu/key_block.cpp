@@ -43,7 +43,8 @@ TEST_CASE("each row finds each key it sees in one block, and no other") {
                   ++found[i][block.memory.first + j];
               }
             });
-            for (position i = 0; i < at.rows; ++i)
+            for (position i = 0; i < at.rows; ++i) {
+              position keys = 0;
               for (position row = 0; row < prefix + samples.tokens(); ++row) {
                 const row_range own = samples.segment(at.of.segment);
                 const bool of_prefix = row < prefix;
@@ -54,7 +55,10 @@ TEST_CASE("each row finds each key it sees in one block, and no other") {
                     in && (sees_all || (place <= mine && (window == 0 || place > mine - window)));
                 if (found[i][row] != int(sees)) FAIL("row ", mine, " and key ", place);
                 pairs += sees;
+                keys += sees;
               }
+              CHECK(visible_keys(shape, at.of, at.place() + i) == keys);
+            }
           });
           CHECK(pairs == visible_pairs(shape, pieces));
         }

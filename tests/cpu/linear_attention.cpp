@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <memory>
 
 #include "carried.hpp"
@@ -15,9 +16,10 @@ constexpr position rows = 301;
 // A prompt of several runs with two completions, one row alone, an empty sample and the rest.
 const packed samples({0, 150, 151, 151, 190, 210, rows}, {-1, -1, -1, 0, 0, -1});
 
-enum class decay { none, gentle, mixed, abrupt };
+enum class decay { none, gentle, mixed, abrupt, infinite };
 
-// Logarithms. Abrupt: two tokens in seven forget all but e^-10000 of it.
+// Logarithms. Abrupt: two tokens in seven forget all but e^-10000 of it; infinite: all, and it is
+// not told by how much.
 double logarithm(decay kind, position t, position h) {
   const double w = wave(t, h, 9);
   switch (kind) {
@@ -29,6 +31,9 @@ double logarithm(decay kind, position t, position h) {
       return -4 * (1 + w);
     case decay::abrupt:
       return t % 7 < 2 ? -1e4 : -1e-3 * (1 + w);
+    case decay::infinite:
+      if (t % 7 < 2) return -std::numeric_limits<double>::infinity();
+      return t % 7 == 4 ? -3e38 : t % 7 == 5 ? 0 : -1e-3 * (1 + w);
   }
   return 0;
 }
@@ -160,7 +165,8 @@ void with_each(const attention_run<S>& a, const F& f) {
 TEST_CASE_TEMPLATE("linear attention: the recurrence's values and gradients under every decay", S,
                    float, double) {
   for (const auto& shape : shapes)
-    for (const decay kind : {decay::none, decay::gentle, decay::mixed, decay::abrupt}) {
+    for (const decay kind :
+         {decay::none, decay::gentle, decay::mixed, decay::abrupt, decay::infinite}) {
       CAPTURE(&shape - shapes);
       CAPTURE(int(kind));
       const auto ours = run<S>(1, attention_input<S>(shape, kind), {0, rows});

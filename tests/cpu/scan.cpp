@@ -39,7 +39,8 @@ scan_run<S> run(int threads, const packed& samples, const scan_input<S>& in, boo
   scan_run<S> r{{rows, d}, {rows, d, 3}, {rows, d, 4}, {1, d, 5, 1., 0.}};
   device<S> on(threads);
   guarded<S> states(chunks + 1, d), dstates(chunks + 1, d), ends(parents, d), dends(parents, d);
-  for (position p = 0; p < parents; ++p) std::fill_n((*dends).row(p), d, S(0));
+  for (const guarded<S>* added_to : {&dstates, &dends})
+    for (position i = 0; i < (**added_to).rows; ++i) std::fill_n((**added_to).row(i), d, S(0));
   const auto own = [&](position k) {
     return row_range{edges[std::size_t(k)], edges[std::size_t(k) + 1]};
   };

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <limits>
 
 #include "guarded.hpp"
 
@@ -157,4 +158,53 @@ TEST_CASE("state space: the slope of z may take its place, and that of a_log may
   device<float> on(1);
   state_steps_backward(on, *z, *in.a_log, *apart.la, *in.ddt, *in.dla, *z, {}, grains);
   CHECK(same_bits(z, apart.dz));
+}
+
+// A rate that is more than the largest number forgets everything, unless the step is 0.
+TEST_CASE_TEMPLATE("state space: rates, steps and gates without end", S, float, double) {
+  const S inf = std::numeric_limits<S>::infinity();
+  const std::vector<double> rates{-800, -1, 88.7, 89, 200, 709, 710, 1e4},
+      gates{-800, -100, -1, 0, 800};
+  const position n = position(rates.size()), m = position(gates.size());
+  guarded<S> z(m, n), a_log(1, n), dt(m, n), la(m, n), ddt(m, n, 1, 1., 0.), dla(m, n), dz(m, n),
+      da_log(1, n, 2, 0., 3.);
+  for (position h = 0; h < n; ++h) a_log(0, h) = S(rates[std::size_t(h)]);
+  for (position i = 0; i < m; ++i)
+    for (position h = 0; h < n; ++h) z(i, h) = S(gates[std::size_t(i)]);
+  device<S> on(1);
+  state_steps(on, *z, *a_log, *dt, *la);
+  for (position i = 0; i < m; ++i)
+    for (position h = 0; h < n; ++h) {
+      CAPTURE(gates[std::size_t(i)]);
+      CAPTURE(rates[std::size_t(h)]);
+      const double gate = gates[std::size_t(i)], rate = double(a_log(0, h));
+      const long double step =
+          gate > 0 ? (long double)(gate) : std::log1p(std::exp((long double)(gate)));
+      // e^rate step, in the long double's range.
+      const long double forgets = std::exp((long double)(rate)) * (gate == -800 ? 0 : step);
+      CHECK(double(dt(i, h)) == doctest::Approx(double(step)).epsilon(1e-6).scale(1e-30));
+      if (forgets < 1e30)
+        CHECK(double(la(i, h)) == doctest::Approx(-double(forgets)).epsilon(1e-6).scale(1e-30));
+      else
+        CHECK(std::exp(la(i, h)) == 0);
+      if (gate == -800) CHECK(std::exp(la(i, h)) == 1);
+      // What the recurrence passes back: nothing across a decay of nothing.
+      dla(i, h) = std::exp(la(i, h)) == 0 ? S(0) : S(0.5);
+    }
+  CHECK(la(m - 1, n - 1) == -inf);
+  const std::vector<position> edges{0, m};
+  state_steps_backward(on, *z, *a_log, *la, *ddt, *dla, *dz, *da_log, edges);
+  for (position h = 0; h < n; ++h) {
+    CAPTURE(rates[std::size_t(h)]);
+    double sum = 3;
+    for (position i = 0; i < m; ++i) {
+      CAPTURE(gates[std::size_t(i)]);
+      const double sigma = 1 / (1 + std::exp(-gates[std::size_t(i)])), d = double(dla(i, h));
+      if (d != 0) sum += d * double(la(i, h));
+      const double rate = d == 0 || sigma == 0 ? 0 : std::exp(double(a_log(0, h)));
+      const double right = sigma * double(ddt(i, h)) - rate * sigma * d;
+      CHECK(double(dz(i, h)) == doctest::Approx(right).epsilon(1e-6).scale(1e-30));
+    }
+    CHECK(double(da_log(0, h)) == doctest::Approx(sum).epsilon(1e-6));
+  }
 }

@@ -178,3 +178,14 @@ TEST_CASE_TEMPLATE("time norm: a frozen gain and bias change nothing else", S, f
   CHECK(same_bits(frozen.dgain, norm_run<S>(17).dgain));
   CHECK(!same_bits(frozen.dgain, all.dgain));
 }
+
+TEST_CASE_TEMPLATE("time norm: the one row of a segment passes nothing back", S, float, double) {
+  const norm_input<S> in(5);
+  const auto r = run<S>(1, in, cuts[0]);
+  const guarded<S> before(rows, 5, 6, 1., 0.);
+  for (position j = 0; j < 5; ++j) {
+    CHECK(r.y(9, j) == in.bias(0, j));
+    CHECK(r.dx(9, j) == before(9, j));
+    CHECK(r.dx(8, j) != before(8, j));
+  }
+}

@@ -180,11 +180,7 @@ class pull {
         passed = d_before.row(row);
       }
       scalar* to = states.d_before(p);
-      if (!to) return;
-      if (states.d_before_assigns(p))
-        copy(r.at.on, as_row(passed), as_row(to));
-      else
-        add(r.at.on, as_row(passed), as_row(to));
+      if (to) add(r.at.on, as_row(passed), as_row(to));
     });
   }
 

@@ -113,6 +113,9 @@ template <class S>
     for (position r = 0; r < of.rows(); ++r) {
       const row_range seen = r < of.present() ? visible(shape, block, of.place(r)) : row_range{};
       softmax_gradient(p.row(r), ds.row(r), seen, block.keys, lse[r], delta[r], S(shape.softcap));
+      // P = 1 whatever S is; dP − delta would leave rounding.
+      if (!in.sinks && seen.rows() == 1 && visible_keys(shape, of.tile.of, of.place(r)) == 1)
+        std::fill_n(ds.row(r), block.keys, S(0));
     }
     times<S>(packing, ds, k_block, dq_tile, write::add);
     add_to_block<S>(packing, block, p, d_o_tile, dv_head, at.v);

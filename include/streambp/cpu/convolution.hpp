@@ -119,21 +119,19 @@ void convolution_backward(device<S>& on, const piece_list& pieces, const carry_r
       correlate_row<S>(dy.middle_cols(j, count), {p.row, p.last()}, row, w.middle_cols(j, count),
                        count, total);
     };
-    const auto put = [&](bool assigns, S* to) {
-      if (assigns)
-        std::copy_n(total, count, to);
-      else
-        sum_row<S>(to, total, count, to);
-    };
+    const auto add_to = [&](S* to) { sum_row<S>(to, total, count, to); };
     pieces.descending([&](const piece& p) {
       for (position row = p.row; row < p.last(); ++row) {
         correlate(p, row);
-        put(how == write::assign, dx.row(row) + j);
+        if (how == write::assign)
+          std::copy_n(total, count, dx.row(row) + j);
+        else
+          add_to(dx.row(row) + j);
       }
       S* before = states.d_before(p);
       for (position i = 1; before && i < taps; ++i) {
         correlate(p, p.row - taps + i);
-        put(states.d_before_assigns(p), before + (i - 1) * dx.cols + j);
+        add_to(before + (i - 1) * dx.cols + j);
       }
     });
   });

@@ -9,16 +9,19 @@ namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
 // L_t = ln a_0 + ... + ln a_t, held as the sum of two numbers: a difference of two L is then exact
-// to rounding even after a decay that leaves nothing, where L is large.
+// to rounding even after a decay that leaves nothing, where L is large. Infinite logarithms count
+// as `nothing`, whose exponential is 0, too.
 template <class S>
 struct decay_sums {
+  static constexpr double nothing = -65536;
   S* high;
   S* low;  // both as long as the tile
 
   void assign(const S* la, position stride, position rows) const {
     double total = 0, lost = 0;  // by rounding of the total
     for (position t = 0; t < rows; ++t) {
-      const double next = double(la[t * stride]), sum = total + next, added = sum - total;
+      const double next = std::max(double(la[t * stride]), nothing);
+      const double sum = total + next, added = sum - total;
       lost += (total - (sum - added)) + (next - added);
       total = sum;
       high[t] = S(total);

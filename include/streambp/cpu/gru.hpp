@@ -118,11 +118,7 @@ void gru_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>& 
       const position row = now.row[r];
       if (row < p.row) {
         S* before = states.d_before(p);
-        if (!before) continue;
-        if (states.d_before_assigns(p))
-          std::copy_n(passed[r], count, before + j);
-        else
-          sum_row<S>(before + j, passed[r], count, before + j);
+        if (before) sum_row<S>(before + j, passed[r], count, before + j);
       } else {
         const S* before = now.begins(r) ? states.before(p) : h.row(row - 1);
         gru_row_backward<S>(g.row(row) + j, units, a.row(row) + j, before ? before + j : zeros,

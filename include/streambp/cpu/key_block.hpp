@@ -47,6 +47,16 @@ constexpr row_range visible(const attention_shape& shape, const key_block& block
   return {std::clamp(first - block.place, position(0), end), end};
 }
 
+// Keys that the row at `place` of a tile sees in all blocks.
+constexpr position visible_keys(const attention_shape& shape, const piece& of, position place) {
+  position all = place + 1;
+  if (shape.sees_all) {
+    all = 0;
+    for (const row_range& seen : of.seen) all += seen.rows();
+  }
+  return shape.window > 0 ? all - std::clamp(place - shape.window + 1, position(0), all) : all;
+}
+
 // The block's rows of one head. Rows that do not exist are zeros in `scratch`, never read.
 template <class S>
 view<const S> block_rows(const key_block& block, view<const S> head, view<S> scratch) {

@@ -108,12 +108,7 @@ void linear_attention_backward(
           visit_tile(row, std::min(shape.tile, run.last - row), number);
         }
       }
-      S* before = head.part(states.d_before(p));
-      if (!before) return;
-      if (states.d_before_assigns(p))
-        head.store_state(head.d_state(), before);
-      else
-        head.add_state(head.d_state(), before);
+      if (S* before = head.part(states.d_before(p))) head.add_state(head.d_state(), before);
     });
   });
 }

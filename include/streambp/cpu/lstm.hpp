@@ -126,10 +126,7 @@ void lstm_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>&
         const S* parts[] = {passed[r], dc.row(row + 1) + j};
         for (int part = 0; part < 2; ++part) {
           S* to = before + part * units + j;
-          if (states.d_before_assigns(p))
-            std::copy_n(parts[part], count, to);
-          else
-            sum_row<S>(to, parts[part], count, to);
+          sum_row<S>(to, parts[part], count, to);
         }
       } else {
         const S* after = now.ends(r) ? states.d_after(p) : dc.row(row + 1) - units;

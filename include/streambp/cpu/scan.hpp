@@ -86,12 +86,7 @@ void scan_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>&
         scan_row_backward(f.row(row) + j, c.row(row) + j, before, dh.row(row) + j, count, passed,
                           df.row(row) + j, dc.row(row) + j);
       }
-      S* before = states.d_before(p);
-      if (!before) return;
-      if (states.d_before_assigns(p))
-        std::copy_n(passed, count, before + j);
-      else
-        sum_row(before + j, passed, count, before + j);
+      if (S* before = states.d_before(p)) sum_row(before + j, passed, count, before + j);
     });
   });
 }

@@ -2,7 +2,9 @@
 // decays, inputs, and the way past the state.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <type_traits>
 
@@ -12,6 +14,12 @@
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
+
+// e^(a_log), the largest number where it is more: it leaves nothing of a state, and a step of 0
+// still leaves all.
+inline double state_rate(double a_log) {
+  return std::min(std::exp(a_log), std::numeric_limits<double>::max());
+}
 
 // dt = ln(1 + e^z), la = -e^(a_log) dt: z, dt, la (rows, heads), a_log (1, heads).
 template <class S>
@@ -23,12 +31,13 @@ void state_steps(device<S>& on, std::type_identity_t<view<const S>> z,
     for (position h = 0; h < dt.cols; ++h) {
       const double step = softplus(double(z(i, h)));
       dt(i, h) = S(step);
-      la(i, h) = S(-std::exp(double(a_log(0, h))) * step);
+      la(i, h) = S(-state_rate(double(a_log(0, h))) * step);
     }
   });
 }
 
-// dz = (ddt - e^(a_log) dla) σ(z); da_log += Σ dla ∘ la, unless without rows. dz may be z.
+// dz = (ddt - e^(a_log) dla) σ(z); da_log += Σ dla ∘ la, unless without rows. dz may be z. Where la
+// is infinite dla is 0, and so are the products.
 template <class S>
 void state_steps_backward(device<S>& on, std::type_identity_t<view<const S>> z,
                           std::type_identity_t<view<const S>> a_log,
@@ -37,14 +46,16 @@ void state_steps_backward(device<S>& on, std::type_identity_t<view<const S>> z,
                           std::type_identity_t<view<const S>> dla, view<S> dz,
                           std::type_identity_t<view<S>> da_log, std::span<const position> grains) {
   if (on.counts_only()) return;
+  const lanes<S> lowest = std::numeric_limits<S>::lowest();
   if (da_log.rows > 0)
     add_row_sums(on, grains, la.cols, da_log.data, [&](position i, position j, auto n) {
-      return load(dla.row(i) + j, n) * load(la.row(i) + j, n);
+      return load(dla.row(i) + j, n) * max(load(la.row(i) + j, n), lowest);
     });
   for_rows(on, dz.rows, dz.cols, [&](position i) {
     for (position h = 0; h < dz.cols; ++h) {
-      const double slope = double(ddt(i, h)) - std::exp(double(a_log(0, h))) * double(dla(i, h));
-      dz(i, h) = S(slope * sigmoid(double(z(i, h))));
+      const double slope = double(ddt(i, h)) - state_rate(double(a_log(0, h))) * double(dla(i, h));
+      const double step_slope = sigmoid(double(z(i, h)));
+      dz(i, h) = step_slope == 0 ? S(0) : S(slope * step_slope);
     }
   });
 }

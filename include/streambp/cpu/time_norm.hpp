@@ -1,7 +1,9 @@
 // Moments of each feature over a segment's tokens, and the normalisation by them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "elementwise.hpp"
 
@@ -45,7 +47,8 @@ void add_time_moments(device<S>& on, const piece_list& pieces, position tile,
   });
 }
 
-// z = (x - mean) inverse of the columns from j on.
+// z = (x - mean) inverse of the columns from j on. One row is its own mean, z does not depend on
+// it.
 template <class S>
 struct time_scale {
   lanes<S> mean, inverse;
@@ -55,6 +58,7 @@ struct time_scale {
     alignas(64) S inverse[lanes<S>::count];
     store(inverse, whole<S>{}, load(moments + d + j, n) / rows + epsilon);
     for (S& v : inverse) v = 1 / std::sqrt(v);  // the packets' root is not exact
+    if (rows == 1) std::fill(std::begin(inverse), std::end(inverse), S(0));
     return {load(moments + j, n), load<S>(inverse)};
   }
   lanes<S> operator()(const lanes<S>& x) const { return (x - mean) * inverse; }

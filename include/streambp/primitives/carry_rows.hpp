@@ -7,8 +7,8 @@
 namespace streambp {
 
 // One state is a row. Ascending, a piece starts from before(piece) and leaves its last state at
-// kept(piece) and handed_on(piece); descending, it starts from d_after(piece) and leaves the
-// gradient of the state it started from at d_before(piece).
+// kept(piece) and handed_on(piece); descending, it starts from d_after(piece) and adds the
+// gradient of the state it started from to d_before(piece).
 template <class Scalar>
 struct carry_rows {
   const packed* samples = nullptr;
@@ -38,9 +38,8 @@ struct carry_rows {
     if (ends_segment(p)) return number(p) >= 0 ? d_ends.row(number(p)) : nullptr;
     return d_out.data;
   }
-  // Added to: samples and siblings share it. In the middle of a segment it holds zeros, and may be
-  // assigned. Null: not wanted.
-  bool d_before_assigns(const piece& p) const { return p.start > 0; }
+  // Added to: samples and siblings share it. In the middle of a segment it holds zeros. Null: not
+  // wanted.
   Scalar* d_before(const piece& p) const {
     if (p.start > 0) return d_in.data;
     if (const position parent = samples->parent(p.segment); parent >= 0)
