@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <streambp/streambp.hpp>
 #include <string>
 #include <vector>
@@ -150,27 +151,31 @@ void add_attention(position tokens, position rows, setting on_what) {
 void add_head_rows(position rows, position vocabulary, setting on_what) {
   struct data {
     matrix logits, raw;
-    std::vector<std::int32_t> targets;
+    std::vector<std::int32_t> first, targets;  // a target a row
     std::vector<row_statistics> statistics;
     std::vector<row_gradient> slopes;
   };
   const auto make = [=] {
     const auto n = std::size_t(rows);
+    std::vector<std::int32_t> first(n + 1);
+    std::iota(first.begin(), first.end(), 0);
     return std::make_shared<data>(
-        data{matrix(rows, vocabulary), matrix(rows, vocabulary), std::vector<std::int32_t>(n, 1),
-             std::vector<row_statistics>(n, {11, 0, 0}), std::vector<row_gradient>(n, {1, -1, 0})});
+        data{matrix(rows, vocabulary), matrix(rows, vocabulary), first,
+             std::vector<std::int32_t>(n, 1), std::vector<row_statistics>(n, {11, 0, 0}),
+             std::vector<row_gradient>(n, {1, -1, 0})});
   };
   const std::string where = sentence("/rows:", rows, "/vocabulary:", vocabulary);
   const position entries = rows * vocabulary;
   add_case("row_statistics_of" + where, on_what, entries, [=] {
     return work{[d = make()](device& on) {
-      row_statistics_of<scalar>(on, {}, d->logits, d->targets, false, d->statistics);
+      row_statistics_of<scalar>(on, {}, d->logits, d->first, d->targets, false, d->statistics);
     }};
   });
   add_case("gradient_of_rows" + where, on_what, entries, [=] {
     const auto d = make();
     return work{[d](device& on) {
-                  gradient_of_rows<scalar>(on, {}, d->logits, d->targets, d->statistics, d->slopes);
+                  gradient_of_rows<scalar>(on, {}, d->logits, d->first, d->targets, d->statistics,
+                                           d->slopes);
                 },
                 [d] { d->logits.assign(d->raw); }};
   });

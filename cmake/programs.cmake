@@ -24,9 +24,11 @@ foreach(helper CLI11::CLI11 nlohmann_json::nlohmann_json)
   endif()
 endforeach()
 
-# Every source of this folder is a program of its own. One that includes a helper library that is
-# not installed is left out, and a line says so.
-function(streambp_add_programs)
+# Every source of this folder is a program of its own, its target named KIND_program; the target
+# `all_of_them` is all of these. One that includes a helper library that is not installed is left
+# out, and a line says so.
+function(streambp_add_programs kind all_of_them)
+  add_custom_target(${all_of_them})
   set(include_CLI11::CLI11 "<CLI/")
   set(include_nlohmann_json::nlohmann_json "<nlohmann/")
   set(include_benchmark::benchmark "<benchmark/")
@@ -46,8 +48,10 @@ function(streambp_add_programs)
     if(missing)
       message(STATUS "streambp: ${name} is not built, since ${missing} is not installed")
     else()
-      add_executable(${name} ${source})
-      target_link_libraries(${name} PRIVATE streambp_programs ${used})
+      add_executable(${kind}_${name} ${source})
+      set_target_properties(${kind}_${name} PROPERTIES OUTPUT_NAME ${name})
+      target_link_libraries(${kind}_${name} PRIVATE streambp_programs ${used})
+      add_dependencies(${all_of_them} ${kind}_${name})
     endif()
   endforeach()
 endfunction()

@@ -15,7 +15,7 @@ build_example() {
   if [[ ! -e $build/CMakeCache.txt ]] && has_command ninja; then generator=(-G Ninja); fi
   cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release \
     -DSTREAMBP_MARCH=native -DSTREAMBP_BUILD_TESTS=OFF -DSTREAMBP_BUILD_BENCH=OFF
-  cmake --build "$build" --target train_text
+  cmake --build "$build" --target example_train_text
 }
 
 require g++ cmake ninja-build libeigen3-dev libcli11-dev

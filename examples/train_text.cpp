@@ -204,8 +204,9 @@ bool run(const experiment& e) {
   const bool holds = report(e, step, t, c, plain, checkpointing, entropy);
 
   std::string said = continuation(model, t.parameters, e.prompt, 80, e.threads, e.seed);
-  for (char& c : said)  // a byte that the text does not hold may be half a letter, or a bell
-    if (std::find(text.begin(), text.end(), static_cast<unsigned char>(c)) == text.end()) c = '?';
+  for (char& letter : said)  // a byte that the text does not hold may be half one, or a bell
+    if (std::find(text.begin(), text.end(), static_cast<unsigned char>(letter)) == text.end())
+      letter = '?';
   std::cout << "\n" << said << "\n";
   save_losses(e, t, entropy);
   return holds;

@@ -33,14 +33,13 @@ configure() {
 run_tests() {
   local name=$1 folder=$2 log=$2/ctest.log
   shift 2
-  ctest --test-dir "$folder" --output-on-failure --no-tests=error --timeout 300 -j "$jobs" "$@" 2>&1 |
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" "$@" 2>&1 |
     tee "$log" || failed=1
   results+=("$name: $(grep -E '^[0-9]+% tests passed' "$log" || echo 'no tests')")
 }
 
 failed=0
-require g++ cmake ninja-build libeigen3-dev doctest-dev nlohmann-json3-dev libcli11-dev \
-  libbenchmark-dev
+require g++ cmake ninja-build libeigen3-dev doctest-dev nlohmann-json3-dev libcli11-dev
 
 configure build/tests -DSTREAMBP_BUILD_EXAMPLES=OFF -DSTREAMBP_BUILD_BENCH=OFF
 cmake --build build/tests -j "$jobs"

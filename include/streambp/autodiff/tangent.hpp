@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "../core/language.hpp"
+
 namespace streambp::autodiff {
 
 // relu: max(x, 0). silu: x σ(x). gelu: x Φ(x). softplus: log(1 + exp x).

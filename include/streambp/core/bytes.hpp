@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <string>
 
+#include "language.hpp"
+
 namespace streambp {
 
 // Does not compile when the bytes are more than 64 bits can count.

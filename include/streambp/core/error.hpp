@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "language.hpp"
+
 namespace streambp {
 
 // Every exception that the library throws on purpose derives from this one.

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "language.hpp"
+
 namespace streambp {
 
 // 64 bits everywhere: tokens times vocabulary passes 2^31 long before memory does.

@@ -34,9 +34,9 @@ curve_point<S> curve(const lanes<S>& x) {
   } else if constexpr (kind == activation::gelu_tanh) {
     // x (1 + tanh u) / 2 = x logistic(2u), u = √(2/π) (x + 0.044715 x³)
     const lanes<S> x2 = x * x;
-    const lanes<S> s = logistic(x * fma(x2, 0.071354816272600, 1.5957691216057308));
+    const lanes<S> s = logistic(x * fma(x2, S(0.071354816272600), S(1.5957691216057308)));
     const lanes<S> y = x * s;
-    return {y, fma(y * (1 - s), fma(x2, 0.214064448817801, 1.5957691216057308), s)};
+    return {y, fma(y * (1 - s), fma(x2, S(0.214064448817801), S(1.5957691216057308)), s)};
   } else if constexpr (kind == activation::relu) {
     const auto negative = x < 0;
     return {select(negative, 0, x), select(lanes<S>(0) < x, 1, 0)};

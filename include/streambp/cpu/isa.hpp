@@ -2,6 +2,8 @@
 // named after it, so that objects compiled with different flags never share a function.
 #pragma once
 
+#include "../core/language.hpp"
+
 #if defined(__FAST_MATH__)
 #error "streambp: exact gradients need IEEE arithmetic; compile without -ffast-math"
 #endif

@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
-#include <unsupported/Eigen/SpecialFunctions>
 
 #include "../core/position.hpp"
 #include "isa.hpp"
+
+// Eigen 3.4 has erf of packets among its unsupported modules.
+#if EIGEN_MAJOR_VERSION < 5
+#include <unsupported/Eigen/SpecialFunctions>
+#endif
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
@@ -89,10 +93,11 @@ struct lanes {
       return one_by_one([](S x) { return std::tanh(x); }, a);
   }
   friend lanes erf(const lanes& a) {
+#if EIGEN_MAJOR_VERSION < 5
     if constexpr (packets::packet_traits<S>::HasErf)
       return each([](const packet& p) { return packets::perf(p); }, a);
-    else
-      return one_by_one([](S x) { return std::erf(x); }, a);
+#endif
+    return one_by_one([](S x) { return std::erf(x); }, a);
   }
 
  private:

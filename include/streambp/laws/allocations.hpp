@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "../core/language.hpp"
+
 namespace streambp::laws {
 
 inline std::atomic<std::int64_t> allocations{0};

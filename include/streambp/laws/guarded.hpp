@@ -44,7 +44,7 @@ class guarded_buffer {
   bool holds(const std::vector<Value>& values) {
     return margins_untouched() &&
            std::equal(values.begin(), values.end(), span().begin(), [](Value v, Scalar own) {
-             const Scalar s(v);
+             const auto s = static_cast<Scalar>(v);
              return equal_bits(&s, &own, 1);
            });
   }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "../core/language.hpp"
+
 namespace streambp::laws {
 
 enum class law : unsigned char {

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "../core/language.hpp"
+
 namespace streambp::laws {
 
 // What a thread of a step may use, whatever the number of tokens; more is measured, but not all of

@@ -1,6 +1,8 @@
 // How far two numbers that should be equal may differ, and why.
 #pragma once
 
+#include "../core/language.hpp"
+
 namespace streambp::laws {
 
 // Relative to the largest entry of the tensor that is compared.

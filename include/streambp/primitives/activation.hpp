@@ -1,6 +1,8 @@
 // The scalar functions that primitives know.
 #pragma once
 
+#include "../core/language.hpp"
+
 namespace streambp {
 
 // silu: x σ(x). gelu: x Φ(x), gelu_tanh its tanh approximation.

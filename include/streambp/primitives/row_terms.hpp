@@ -1,6 +1,8 @@
 // What a loss may use of a token's logits, and what it gives back.
 #pragma once
 
+#include "../core/language.hpp"
+
 namespace streambp {
 
 // z = c tanh(scale raw / c), or z = scale raw where the softcap c is 0.

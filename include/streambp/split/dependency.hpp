@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "../core/language.hpp"
+
 namespace streambp {
 
 // row: x[t]. past: what came before t in its segment, too. all: every row of its segment.

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "../core/language.hpp"
+
 namespace streambp {
 
 // Text as a template argument that needs no deduction, which nvcc would refuse.

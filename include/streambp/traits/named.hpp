@@ -3,6 +3,8 @@
 
 #include <type_traits>
 
+#include "../core/language.hpp"
+
 namespace streambp {
 
 // A name that both bases have is ambiguous in a class that derives from them: then L has it, too.

@@ -1,0 +1,3 @@
+// expect: is too old; use
+// flags: -D__GNUC__=11 -D__clang_major__=15
+#include <streambp/core/language.hpp>
