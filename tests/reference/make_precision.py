@@ -11,7 +11,7 @@ from dataclasses import asdict
 import torch
 
 from formulas import AttentionShape, LossShape, cross_entropy, model_logits
-from make_reference import HERE, Tensors
+from make_reference import HERE, transformer_parameters
 
 VOCABULARY, WIDTH, INNER, BLOCKS, EPSILON = 61, 64, 96, 2, 1e-6
 ATTENTION = AttentionShape(heads=4, kv_heads=2, head_width=16, value_width=16)
@@ -19,21 +19,9 @@ OFFSETS = [0, 1, 38, 1024]
 
 
 def parameters():
-    s = ATTENTION
-    query, key = s.heads * s.head_width, s.kv_heads * s.head_width
-    p = Tensors(11).add("embedding.table", VOCABULARY, WIDTH, scale=1.0)
-    for n in range(BLOCKS):
-        at = f"blocks.{n}."
-        p.add(at + "norm1.gain", WIDTH, scale=0.3, offset=1.0)
-        p.add(at + "attention.wq", query, WIDTH, scale=0.3)
-        p.add(at + "attention.wk", key, WIDTH, scale=0.3)
-        p.add(at + "attention.wv", key, WIDTH, scale=0.2)
-        p.add(at + "attention.wo", WIDTH, query, scale=0.2)
-        p.add(at + "norm2.gain", WIDTH, scale=0.3, offset=1.0)
-        p.add(at + "mlp.gate", INNER, WIDTH, scale=0.2)
-        p.add(at + "mlp.up", INNER, WIDTH, scale=0.2)
-        p.add(at + "mlp.down", WIDTH, INNER, scale=0.2)
-    p.add("norm.gain", WIDTH, scale=0.3, offset=1.0)
+    p = transformer_parameters(
+        ATTENTION, VOCABULARY, WIDTH, INNER, BLOCKS, (0.3, 0.2, 0.2, 0.2)
+    )
     return p.add("head.weight", VOCABULARY, WIDTH, scale=0.2)
 
 

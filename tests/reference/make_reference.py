@@ -194,22 +194,29 @@ VOCABULARY, WIDTH, MODEL_INNER, BLOCKS, EPSILON = 19, 16, 24, 2, 1e-6
 MODEL_ATTENTION = AttentionShape(heads=4, kv_heads=2, head_width=4, value_width=4)
 
 
-def model_parameters(tied=False):
-    s = MODEL_ATTENTION
-    query, key = s.heads * s.head_width, s.kv_heads * s.head_width
-    p = Tensors(11).add("embedding.table", VOCABULARY, WIDTH, scale=1.0)
-    for n in range(BLOCKS):
+def transformer_parameters(shape, vocabulary, width, inner, blocks, scales):
+    """All but the head's; `scales` of wq and wk, of wv and wo, of the gate, of up and down."""
+    query, key = shape.heads * shape.head_width, shape.kv_heads * shape.head_width
+    scores, values, gate, rest = scales
+    p = Tensors(11).add("embedding.table", vocabulary, width, scale=1.0)
+    for n in range(blocks):
         at = f"blocks.{n}."
-        p.add(at + "norm1.gain", WIDTH, scale=0.3, offset=1.0)
-        p.add(at + "attention.wq", query, WIDTH, scale=0.6)
-        p.add(at + "attention.wk", key, WIDTH, scale=0.6)
-        p.add(at + "attention.wv", key, WIDTH, scale=0.5)
-        p.add(at + "attention.wo", WIDTH, query, scale=0.5)
-        p.add(at + "norm2.gain", WIDTH, scale=0.3, offset=1.0)
-        p.add(at + "mlp.gate", MODEL_INNER, WIDTH, scale=0.5)
-        p.add(at + "mlp.up", MODEL_INNER, WIDTH, scale=0.4)
-        p.add(at + "mlp.down", WIDTH, MODEL_INNER, scale=0.4)
-    p.add("norm.gain", WIDTH, scale=0.3, offset=1.0)
+        p.add(at + "norm1.gain", width, scale=0.3, offset=1.0)
+        p.add(at + "attention.wq", query, width, scale=scores)
+        p.add(at + "attention.wk", key, width, scale=scores)
+        p.add(at + "attention.wv", key, width, scale=values)
+        p.add(at + "attention.wo", width, query, scale=values)
+        p.add(at + "norm2.gain", width, scale=0.3, offset=1.0)
+        p.add(at + "mlp.gate", inner, width, scale=gate)
+        p.add(at + "mlp.up", inner, width, scale=rest)
+        p.add(at + "mlp.down", width, inner, scale=rest)
+    return p.add("norm.gain", width, scale=0.3, offset=1.0)
+
+
+def model_parameters(tied=False):
+    p = transformer_parameters(
+        MODEL_ATTENTION, VOCABULARY, WIDTH, MODEL_INNER, BLOCKS, (0.6, 0.5, 0.5, 0.4)
+    )
     return p if tied else p.add("head.weight", VOCABULARY, WIDTH, scale=0.5)
 
 
