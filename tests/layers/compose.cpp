@@ -8,8 +8,8 @@ namespace {
 TEST_CASE("a decoder block keeps the laws") {
   const auto block =
       residual(rms_norm(8) | causal_attention({.features = 8, .heads = 2, .rotary = 1e4})) |
-      residual(rms_norm(8) | swiglu(8, 12));
-  CHECK(laws::hold(block, laws::rows(37, 8)));
+      named("mlp", residual(rms_norm(8) | named("inner", swiglu(8, 12))));
+  CHECK(laws::hold(named("block", block), laws::rows(37, 8)));
 }
 
 TEST_CASE("repeated blocks keep the laws, and so do residuals inside a residual") {

@@ -71,6 +71,63 @@ TEST_CASE("instances: layers of one name in a row are told apart") {
             "blocks_2.0.recurrence.wo"});
 }
 
+TEST_CASE("instances: a name of the caller's begins its layers' names, which count by themselves") {
+  const auto trunk = named("trunk", linear(8, 8) | repeat(2, named("mixer", attend) | mlp));
+  const auto names = names_of(trunk | frozen(named("last", linear(8, 8))) | linear(8, 5), 8);
+  CHECK(names == std::vector<std::string>{"trunk.linear.weight",
+                                          "trunk.blocks.0.mixer.rms_norm.gain",
+                                          "trunk.blocks.0.mixer.attention.wq",
+                                          "trunk.blocks.0.mixer.attention.wk",
+                                          "trunk.blocks.0.mixer.attention.wv",
+                                          "trunk.blocks.0.mixer.attention.wo",
+                                          "trunk.blocks.0.rms_norm.gain",
+                                          "trunk.blocks.0.mlp.gate",
+                                          "trunk.blocks.0.mlp.up",
+                                          "trunk.blocks.0.mlp.down",
+                                          "trunk.blocks.1.mixer.rms_norm.gain",
+                                          "trunk.blocks.1.mixer.attention.wq",
+                                          "trunk.blocks.1.mixer.attention.wk",
+                                          "trunk.blocks.1.mixer.attention.wv",
+                                          "trunk.blocks.1.mixer.attention.wo",
+                                          "trunk.blocks.1.rms_norm.gain",
+                                          "trunk.blocks.1.mlp.gate",
+                                          "trunk.blocks.1.mlp.up",
+                                          "trunk.blocks.1.mlp.down",
+                                          "last.linear.weight",
+                                          "linear.weight"});
+  const auto after = names_of(linear(8, 8) | repeat(1, mlp) | trunk | linear(8, 5), 8);
+  CHECK(std::equal(names.begin(), names.begin() + 19, after.begin() + 5));
+  CHECK(names_of(named("in", embedding(19, 8)) |
+                 residual(rms_norm(8) | named("inner", linear(8, 8))) | tied_linear{8, 19}) ==
+        std::vector<std::string>{"in.embedding.table", "rms_norm.gain", "inner.linear.weight"});
+}
+
+TEST_CASE("instances: the schedule of a model does not see names") {
+  const auto with =
+      named("m", named("in", embedding(19, 8)) | named("a", attend_all) |
+                     repeat(2, residual(named("r", rms_norm(8))) | named("b", mlp)) |
+                     frozen(named("c", mlp | attend)) | named("d", rms_norm(8) | linear(8, 19)));
+  const auto without = embedding(19, 8) | attend_all | repeat(2, residual(rms_norm(8)) | mlp) |
+                       frozen(mlp | attend) | (rms_norm(8) | linear(8, 19));
+  static_assert(std::is_same_v<split_model<std::decay_t<decltype(with)>>::trunk_types,
+                               split_model<std::decay_t<decltype(without)>>::trunk_types>);
+  static_assert(std::is_same_v<split_model<std::decay_t<decltype(with)>>::head_type,
+                               split_model<std::decay_t<decltype(without)>>::head_type>);
+  CHECK(list_of(with).fingerprint() == list_of(without).fingerprint());
+  CHECK(cuts_of(list_of(with)) == cuts_of(list_of(without)));
+}
+
+TEST_CASE("instances: a name stands once where it stands, and is a name") {
+  CHECK(complaint(named("a", mlp) | attend | named("a", mlp) | linear(8, 5), 8) ==
+        "named: two parts of the model are named 'a'; give one another name");
+  CHECK(complaint(named("a", named("a", mlp)) | repeat(2, named("a", mlp)) | linear(8, 5), 8) ==
+        "");
+  CHECK_THROWS_WITH_AS(named("a.b", mlp),
+                       "named: 'a.b' is no name; one has letters, digits, _ and -", shape_error);
+  CHECK_THROWS_WITH_AS(named("", mlp), "named: '' is no name; one has letters, digits, _ and -",
+                       shape_error);
+}
+
 TEST_CASE("instances: offsets follow one another, frozen ones have no gradient") {
   const auto list = list_of(embedding(19, 8) | frozen(attend) | recur | linear(8, 5), 0);
   const auto& table = list.table;

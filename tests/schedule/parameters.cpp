@@ -37,6 +37,27 @@ TEST_CASE("parameters stand one after another; what is frozen takes no place amo
   CHECK(table["c"].size() == 4);
 }
 
+TEST_CASE("a parameter and its gradient by name, in buffers of the table's size") {
+  parameter_table table;
+  table.add({"a", 2, 3, 0, -1, {}, nullptr}, true);
+  table.add({"b", 1, 5, 0, -1, {}, nullptr}, false);
+  table.add({"c", 4, 1, 0, -1, {}, nullptr}, true);
+  std::vector<float> parameters(15), gradient(10);
+  const std::vector<float>& read_only = parameters;
+  parameters[12] = 3;
+  CHECK(table.value_of("c", read_only)(1, 0) == 3);
+  CHECK(table.value_of("b", parameters).cols == 5);
+  table.gradient_of("c", gradient)(3, 0) = 2;
+  CHECK(gradient[9] == 2);
+  CHECK(complaint([&] { table.gradient_of("b", gradient); }) ==
+        "gradient_of: b is frozen; it has no gradient");
+  CHECK(complaint([&] { table.value_of("a", gradient); }) ==
+        "value_of: the buffer has 10 entries, the table has 15");
+  table.add({"a", 1, 1, 0, -1, {}, nullptr}, true);
+  CHECK(complaint([&] { table.expect_unique_names(); }) ==
+        "two parameters are named 'a'; named(\"...\", f) tells them apart");
+}
+
 TEST_CASE("a name that is not there is answered with those that are") {
   parameter_table table;
   table.add({"embedding.table", 2, 3, 0, -1, {}, nullptr}, true);

@@ -18,6 +18,8 @@ inline constexpr bool stands_once<residual_of<F>> = stands_once<F>;
 template <class F>
 inline constexpr bool stands_once<frozen_of<F>> = stands_once<F>;
 template <class F>
+inline constexpr bool stands_once<named_of<F>> = stands_once<F>;
+template <class F>
 inline constexpr bool stands_once<repeat_of<F>> = true;
 
 template <class L>
@@ -28,6 +30,8 @@ template <class F>
 inline constexpr bool has_parameters<residual_of<F>> = has_parameters<F>;
 template <class F>
 inline constexpr bool has_parameters<frozen_of<F>> = false;
+template <class F>
+inline constexpr bool has_parameters<named_of<F>> = has_parameters<F>;
 template <class F>
 inline constexpr bool has_parameters<repeat_of<F>> = has_parameters<F>;
 

@@ -54,4 +54,10 @@ auto under_watch(const repeat_of<F>& r, watch& by) {
   return repeat_of<decltype(inner)>{r.count, inner};
 }
 
+template <class F>
+auto under_watch(const named_of<F>& n, watch& by) {
+  auto inner = under_watch(n.inner, by);
+  return named_of<decltype(inner)>{n.name, inner};
+}
+
 }  // namespace streambp::laws

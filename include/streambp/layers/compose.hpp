@@ -1,6 +1,8 @@
-// Models from layers: a | b, residual(f), repeat(n, f), frozen(f).
+// Models from layers: a | b, residual(f), repeat(n, f), frozen(f), named("trunk", f).
 #pragma once
 
+#include <algorithm>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -35,6 +37,13 @@ struct frozen_of {
   F inner;
 };
 
+// f, whose parameters' names begin with a name of the caller's. The schedule does not see it.
+template <class F>
+struct named_of {
+  std::string name;
+  F inner;
+};
+
 template <class F>
 constexpr residual_of<F> residual(F inner) {
   return {std::move(inner)};
@@ -52,6 +61,19 @@ constexpr frozen_of<F> frozen(F inner) {
   return {std::move(inner)};
 }
 
+// The layers of f count by themselves: one more layer outside of it leaves their names as they are.
+// Throws shape_error unless the name is of letters, digits, _ and -.
+template <class F>
+named_of<F> named(std::string name, F inner) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), plain))
+    throw shape_error(sentence("named: '", name, "' is no name; one has letters, digits, _ and -"));
+  return {std::move(name), std::move(inner)};
+}
+
 template <class>
 inline constexpr bool is_composition = false;
 template <class A, class B>
@@ -62,6 +84,8 @@ template <class F>
 inline constexpr bool is_composition<repeat_of<F>> = true;
 template <class F>
 inline constexpr bool is_composition<frozen_of<F>> = true;
+template <class F>
+inline constexpr bool is_composition<named_of<F>> = true;
 
 // What may stand on a side of |.
 template <class L>

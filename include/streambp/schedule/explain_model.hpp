@@ -115,7 +115,7 @@ struct explained<frozen_of<F>, Sites> : explained<F, Sites> {};
 // True if Model can be streamed; otherwise an error says why not.
 template <class Model, class Sites = probe_sites>
 constexpr bool explain_model() {
-  using M = std::remove_cv_t<Model>;
+  using M = unnamed_type<Model>;
   if constexpr (explained<M, Sites>::value) {
     using enum model_fault;
     constexpr model_fault fault = fault_of_model<M>();

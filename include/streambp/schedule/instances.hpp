@@ -10,6 +10,7 @@
 
 #include "../core/random.hpp"
 #include "parameters.hpp"
+#include "scopes.hpp"
 #include "section.hpp"
 
 namespace streambp {
@@ -47,7 +48,7 @@ struct instance_list {
 
   // `features`: width of the input rows; ignored when the model takes tokens. Throws shape_error.
   instance_list(const Model& model, position features)
-      : instance_list(elements_of(model), features) {}
+      : instance_list(elements_of(unnamed(model)), features, scopes_of(model)) {}
 
   static constexpr bool takes_tokens() {
     return std::tuple_element_t<0, typename split::trunk_types>::steps.operators[0].takes_tokens;
@@ -88,30 +89,33 @@ struct instance_list {
   }
 
  private:
-  instance_list(const typename split::elements& elements, position features)
+  instance_list(const typename split::elements& elements, position features,
+                const std::vector<layer_scope>& scopes)
       : trunk(split::trunk(elements)), head_section(split::head(elements)) {
     std::vector<position> ordinals(split::trunk_count, 0);
     std::map<std::string, int> names;
     position width = features;
+    const layer_scope* scope = scopes.data();  // of the next section's first layer
     for_each_index<split::trunk_elements>([&](auto e) {
       const position count = count_of(std::get<e>(elements));
       if (count < 1)
         throw shape_error(sentence("repeat: ", count, " blocks; a model has at least one"));
       std::string prefix;
       if constexpr (is_repeat<std::tuple_element_t<e, typename split::elements>>)
-        prefix = unique(names, "blocks");
+        prefix = unique(names, scope->outside + "blocks");
+      const layer_scope* const first = scope;
       for (position r = 0; r < count; ++r) {
-        std::map<std::string, int> own;
+        scope = first;
         const std::string place = prefix.empty() ? "" : prefix + "." + std::to_string(r) + ".";
         for_each_index<split::trunk_count>([&](auto t) {
           using type = std::tuple_element_t<t, typename split::trunk_types>;
           if constexpr (type::element == e)
-            width = append(std::get<t>(trunk), t, r, ordinals[t]++, width, place,
-                           prefix.empty() ? names : own);
+            width = append(std::get<t>(trunk), t, r, ordinals[t]++, width, place, names, scope);
         });
       }
     });
-    head = describe<typename split::head_type>(head_section, -1, 0, 0, width, "", names);
+    head = describe<typename split::head_type>(head_section, -1, 0, 0, width, "", names, scope);
+    table.expect_unique_names();
     for (position i = 0; i < position(count()); ++i)
       for (const int number : sections[std::size_t(i)].parameters)
         if (number >= 0 && uses(head, number)) shared_with_head = i;
@@ -136,7 +140,8 @@ struct instance_list {
 
   template <class Section>
   position append(const Section& s, int type, position repetition, position ordinal, position width,
-                  const std::string& place, std::map<std::string, int>& names) {
+                  const std::string& place, std::map<std::string, int>& names,
+                  const layer_scope*& scope) {
     if constexpr (Section::part == half::read) {
       section_instance again = sections.back();  // the other half has the same layers
       again.type = type;
@@ -150,7 +155,8 @@ struct instance_list {
       again.trains = Section::steps.trains();
       sections.push_back(again);
     } else {
-      sections.push_back(describe<Section>(s, type, repetition, ordinal, width, place, names));
+      sections.push_back(
+          describe<Section>(s, type, repetition, ordinal, width, place, names, scope));
       sections.back().forced_cut = shares<Section>() && sections.size() > 1;
     }
     sections.back().ordinal = ordinal;
@@ -160,7 +166,7 @@ struct instance_list {
   template <class Section>
   section_instance describe(const Section& s, int type, position repetition, position ordinal,
                             position width, const std::string& place,
-                            std::map<std::string, int>& names) {
+                            std::map<std::string, int>& names, const layer_scope*& scope) {
     section_instance result;
     result.type = type;
     result.repetition = repetition;
@@ -187,7 +193,7 @@ struct instance_list {
         using traits = layer_traits<typename placed_type::layer_type>;
         const position in = result.widths[st.in];
         result.widths[st.out] = traits::features(placed_layer.layer, in);
-        const std::string name = place + unique(names, traits::name());
+        const std::string name = unique(names, place + scope[st.op].inside + traits::name());
         if (in < 0 || in > largest_size || result.widths[st.out] < 0 ||
             result.widths[st.out] > largest_size)
           throw shape_error(sentence(name, ": rows of ", in, " and ", result.widths[st.out],
@@ -200,6 +206,7 @@ struct instance_list {
       }
     });
     result.out = result.widths[Section::steps.result];
+    scope += std::tuple_size_v<typename Section::leaf_types>;
     return result;
   }
 

@@ -1,11 +1,15 @@
 // Where each parameter of a model stands in the flat buffers, and what it is called.
 #pragma once
 
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../core/error.hpp"
 #include "../core/position.hpp"
+#include "../core/view.hpp"
 #include "../split/slot.hpp"
 
 namespace streambp {
@@ -36,6 +40,33 @@ struct parameter_table {
     throw shape_error(sentence("no parameter is named '", name, "'; there are ", known));
   }
 
+  // A parameter in a buffer of parameters, by name; its gradient in a buffer of gradients.
+  template <class Buffer>
+  auto value_of(const std::string& name, Buffer& parameters_of) const {
+    const parameter_info& p = (*this)[name];
+    const std::span all(parameters_of);
+    expect_size("value_of", all.size(), parameters);
+    return view(all.data() + p.offset, p.rows, p.cols);
+  }
+  template <class Buffer>
+  auto gradient_of(const std::string& name, Buffer& gradient) const {
+    const parameter_info& p = (*this)[name];
+    const std::span all(gradient);
+    expect_size("gradient_of", all.size(), gradients);
+    if (p.gradient < 0)
+      throw shape_error(sentence("gradient_of: ", name, " is frozen; it has no gradient"));
+    return view(all.data() + p.gradient, p.rows, p.cols);
+  }
+
+  // Throws shape_error when two parameters have one name.
+  void expect_unique_names() const {
+    std::set<std::string_view> known;
+    for (const auto& entry : entries)
+      if (!known.insert(entry.name).second)
+        throw shape_error(sentence("two parameters are named '", entry.name,
+                                   "'; named(\"...\", f) tells them apart"));
+  }
+
   int add(parameter_info entry, bool trains) {
     entry.offset = parameters;
     parameters += entry.size();
@@ -64,6 +95,13 @@ struct parameter_table {
       throw shape_error(sentence(user, " is ", rows, " x ", cols, " but shares ", entry.name,
                                  ", which is ", entry.rows, " x ", entry.cols));
     return found;
+  }
+
+ private:
+  static void expect_size(const char* what, std::size_t size, position wanted) {
+    if (position(size) != wanted)
+      throw shape_error(
+          sentence(what, ": the buffer has ", size, " entries, the table has ", wanted));
   }
 };
 

@@ -9,6 +9,48 @@
 
 namespace streambp {
 
+// A composition without its names.
+template <class L>
+constexpr const L& unnamed(const L& layer) {
+  return layer;
+}
+template <class F>
+constexpr auto unnamed(const named_of<F>& n);
+template <class F>
+constexpr auto unnamed(const residual_of<F>& r);
+template <class F>
+constexpr auto unnamed(const frozen_of<F>& f);
+template <class F>
+constexpr auto unnamed(const repeat_of<F>& r);
+template <class A, class B>
+constexpr auto unnamed(const sequential<A, B>& s) {
+  auto first = unnamed(s.first);
+  auto second = unnamed(s.second);
+  return sequential<decltype(first), decltype(second)>{std::move(first), std::move(second)};
+}
+template <class F>
+constexpr auto unnamed(const named_of<F>& n) {
+  auto inner = unnamed(n.inner);
+  return inner;
+}
+template <class F>
+constexpr auto unnamed(const residual_of<F>& r) {
+  auto inner = unnamed(r.inner);
+  return residual_of<decltype(inner)>{std::move(inner)};
+}
+template <class F>
+constexpr auto unnamed(const frozen_of<F>& f) {
+  auto inner = unnamed(f.inner);
+  return frozen_of<decltype(inner)>{std::move(inner)};
+}
+template <class F>
+constexpr auto unnamed(const repeat_of<F>& r) {
+  auto inner = unnamed(r.inner);
+  return repeat_of<decltype(inner)>{r.count, std::move(inner)};
+}
+template <class Model>
+using unnamed_type = std::decay_t<decltype(unnamed(std::declval<const Model&>()))>;
+
 // Top-level elements of a model or of a block, frozen(...) handed down to each.
 template <class L>
 constexpr auto elements_of(const L& layer) {
@@ -101,7 +143,7 @@ constexpr int head_start(std::type_identity<std::tuple<E...>>) {
 
 template <class Model>
 struct split_model {
-  using elements = decltype(elements_of(std::declval<const Model&>()));
+  using elements = decltype(elements_of(std::declval<const unnamed_type<Model>&>()));
   static constexpr int element_count = int(std::tuple_size_v<elements>);
   static constexpr int trunk_elements = head_start(std::type_identity<elements>{});
 
