@@ -37,6 +37,10 @@ struct lanes {
   lanes(S value) {
     for (packet& p : part) p = packets::pset1<packet>(value);
   }
+  // A number of another type, such as a constant in double, said to be meant.
+  template <class Number>
+  requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, S>) explicit lanes(Number value)
+      : lanes(S(value)) {}
 
   template <class F, class... Lanes>
   static lanes each(const F& f, const Lanes&... in) {

@@ -145,6 +145,7 @@ struct mixture_of_experts {
   // gradient.
   double side_loss(auto& at) const {
     const auto sum = at[sums], slope = at.d(sums);
+    using scalar = std::decay_t<decltype(slope(0, 0))>;
     const position experts = options.experts;
     const double tokens = double(at.chunk.samples->tokens());
     double value = options.z_loss * double(sum(0, 2 * experts)) / tokens;
@@ -152,9 +153,9 @@ struct mixture_of_experts {
       const double share = double(sum(0, experts + e)) / (tokens * double(options.top));
       const double s = options.balance * double(experts) * share / tokens;
       value += s * double(sum(0, e));
-      slope(0, e) = s;
+      slope(0, e) = scalar(s);
     }
-    slope(0, experts) = options.z_loss / tokens;
+    slope(0, experts) = scalar(options.z_loss / tokens);
     return value;
   }
 
