@@ -312,3 +312,21 @@ TEST_CASE("encoder-decoder: what does not fit is named") {
   CHECK(words(t.parameters) == sentence("encoder_decoder: a gradient of ", gradient.size(),
                                         " entries, the models have ", own, " and ", others));
 }
+
+TEST_CASE("encoder-decoder: the encoder's part of a window is that of the decoder's labels") {
+  two_models<double> t;
+  const auto p = t.plain();
+  engine<double, decoder_type, cross_entropy> above(p.decoder, decoder(), cross_entropy{});
+  batch<double> data = t.target_data();
+  two_models<double>::bridge loss{&above, {}, {}};
+  loss.data = &data;
+  const auto part = [&] { return share_of_window(loss, t.from, batch<double>{}); };
+  CHECK(part() == 1);
+  data.normaliser = 3 * normaliser_of(cross_entropy{}, t.to, data);
+  CHECK(part() == doctest::Approx(1 / 3.));
+  std::fill(t.written.begin(), t.written.end(), -100);
+  data.labels = t.written;
+  CHECK(part() == 0);
+  data.labels = {};  // refused in the decoder's own step
+  CHECK(part() == 0);
+}

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <streambp/losses/cross_entropy.hpp>
+#include <streambp/losses/preference.hpp>
 
 #include "../core/lengths.hpp"
 
@@ -29,6 +30,10 @@ struct targets_of {
                          {weights.data(), rows.rows(), 1}};
     fill_targets(cross_entropy{}, samples, data, rows, {scales.data(), samples.segments(), 1}, to);
   }
+};
+
+struct of_rows {
+  double rows(auto&, position, auto) const { return 0; }
 };
 
 }  // namespace
@@ -92,4 +97,29 @@ TEST_CASE("normalisers: what counts in a batch, by each kind of mean") {
   data.normaliser = 10;
   fill_segment_scales(cross_entropy{}, samples, data, to);
   CHECK(scales[0] == 0.1);
+}
+
+TEST_CASE("a step's part of its window: what it counts over the normaliser, by each kind of loss") {
+  const packed samples({0, 3, 3, 4, 8});
+  std::vector<std::int32_t> labels{1, 2, -100, 4, 5, 6, -100, 7};
+  const std::vector<double> weights{1, 0.5, 1, 1, 1, 0, 1, 2};
+  batch<double> data;
+  data.labels = labels;
+  const auto parts = [&] {
+    return std::vector{share_of_window(cross_entropy{}, samples, data),
+                       share_of_window(cross_entropy{.average = over::samples}, samples, data),
+                       share_of_window(cross_entropy{.average = over::nothing}, samples, data),
+                       share_of_window(direct_preference{}, samples, data),
+                       share_of_window(of_rows{}, samples, data)};
+  };
+  CHECK(parts() == std::vector<double>{1, 1, 1, 1, 1});
+  data.normaliser = 16;
+  CHECK(parts() == std::vector{3 / 16., 2 / 16., 1 / 16., 1 / 16., 8 / 16.});
+  data.weights = weights;
+  CHECK(parts() == std::vector{2.5 / 16, 2 / 16., 1 / 16., 1 / 16., 8 / 16.});
+  // Labels that nothing predicts do not count; rows do.
+  for (std::size_t t = 1; t < labels.size(); ++t) labels[t] = t == 3 || t == 4 ? 1 : -100;
+  CHECK(parts() == std::vector{0., 0., 0., 0., 8 / 16.});
+  data.normaliser = 0;
+  CHECK(parts() == std::vector<double>{0, 0, 0, 0, 1});
 }

@@ -20,7 +20,10 @@ struct batch {
   std::span<const std::uint64_t> sample_ids{};  // by segment; empty: its number. Keys randomness
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  double normaliser = 0;              // 0: what this batch counts; else of a larger window
+  // 0: what this batch counts; else what a larger accumulation window does, the sum of
+  // normaliser_of its batches. A layer's side loss is the step's own value times what the step
+  // counts over it: nothing where no label counts.
+  double normaliser = 0;
   view<const Scalar> context{};       // rows of the other stream: (its tokens, features)
   view<Scalar> d_context{};           // their gradient is added here
   std::span<const Scalar> initial{};  // states and prefix memories: see initial_size()

@@ -80,6 +80,8 @@ void basic_engine<Device, Model, Loss>::check(std::span<const scalar> parameters
       check_labels(loss_, samples(), *data_, model_.head.out);
       loss_traits<Loss>::check(loss_, samples().segments());
     }
+  } else {
+    check_normaliser(*data_);
   }
 }
 

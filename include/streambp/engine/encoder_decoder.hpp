@@ -32,6 +32,14 @@ struct decoder_loss {
       std::fill_n(d_context.row(i), d_context.cols, Scalar(0));
     return decoder->add_gradient(parameters, with_context, gradient);
   }
+  // The encoder's side losses count as much as the decoder's labels.
+  double share_of_window() const {
+    const packed& samples = decoder->plan().shape.samples;
+    const auto tokens = std::size_t(samples.tokens());
+    if (data->labels.size() != tokens || (!data->weights.empty() && data->weights.size() != tokens))
+      return 0;  // the decoder refuses them
+    return streambp::share_of_window(decoder->loss(), samples, *data);
+  }
   double rows(auto& on, position first_row, view<Scalar> y) const {
     copy(on, d_context.middle_rows(first_row, y.rows), y);
     return 0;

@@ -29,9 +29,11 @@ void for_each_scored(const Loss& loss, const packed& samples, const batch<Scalar
 }
 
 // Σ of the weights of scored labels: what a mean over tokens divides by. Add it up over the batches
-// of an accumulation window and give the sum as batch::normaliser.
+// of an accumulation window and give the sum as batch::normaliser. A loss of whole rows counts each
+// row once.
 template <class Loss, class Scalar>
 double normaliser_of(const Loss& loss, const packed& samples, const batch<Scalar>& data) {
+  if constexpr (loss_traits<Loss>::sees_rows) return double(samples.tokens());
   const over average = loss_traits<Loss>::average(loss);
   if (average == over::nothing) return 1;
   double total = 0;
@@ -43,6 +45,21 @@ double normaliser_of(const Loss& loss, const packed& samples, const batch<Scalar
     total += average == over::tokens ? own : double(own > 0);
   }
   return total;
+}
+
+// The part of its accumulation window that a step is, by what it counts: the factor of its side
+// losses. 1 where no normaliser is given, 0 where nothing counts. Steps of a sum, and coupled ones,
+// count 1 each, whatever they score.
+template <class Loss, class Scalar>
+double share_of_window(const Loss& loss, const packed& samples, const batch<Scalar>& data) {
+  using traits = loss_traits<Loss>;
+  if constexpr (traits::knows_share) return traits::share_of_window(loss);
+  bool any = traits::sees_rows && samples.tokens() > 0;
+  if constexpr (!traits::sees_rows)
+    for (position s = 0; s < samples.segments() && !any; ++s)
+      for_each_scored(loss, samples, data, s, [&](position) { any = true; });
+  if (!any || data.normaliser == 0) return double(any);
+  return normaliser_of(loss, samples, data) / data.normaliser;
 }
 
 // What a unit of weight counts in each segment. A batch with nothing to score counts 0.
@@ -63,6 +80,14 @@ void fill_segment_scales(const Loss& loss, const packed& samples, const batch<Sc
   }
 }
 
+// Throws data_error.
+template <class Scalar>
+void check_normaliser(const batch<Scalar>& data) {
+  if (data.normaliser != 0 && !(std::isfinite(data.normaliser) && data.normaliser > 0))
+    throw data_error(sentence("batch: a normaliser of ", data.normaliser,
+                              "; it is finite and positive, or 0 for what the batch counts"));
+}
+
 // Throws data_error at the first label or weight that cannot be used.
 template <class Loss, class Scalar>
 void check_labels(const Loss& loss, const packed& samples, const batch<Scalar>& data,
@@ -73,9 +98,7 @@ void check_labels(const Loss& loss, const packed& samples, const batch<Scalar>& 
                                " tokens; labels stand unshifted, one at each token"));
   if (!data.weights.empty() && position(data.weights.size()) != tokens)
     throw shape_error(sentence("batch: ", data.weights.size(), " weights for ", tokens, " labels"));
-  if (data.normaliser != 0 && !(std::isfinite(data.normaliser) && data.normaliser > 0))
-    throw data_error(sentence("batch: a normaliser of ", data.normaliser,
-                              "; it is finite and positive, or 0 for what the batch counts"));
+  check_normaliser(data);
   const std::int32_t ignore = loss_traits<Loss>::ignore_index(loss);
   for (position s = 0; s < samples.segments(); ++s)
     for (position row = samples.segment(s).first; row < samples.segment(s).last; ++row) {

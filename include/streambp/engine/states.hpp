@@ -69,15 +69,27 @@ view<typename Device::scalar> basic_engine<Device, Model, Loss>::context_rows(
   return {const_cast<scalar*>(c.data), c.rows, c.cols, c.stride};
 }
 
-// Once every token has been added to the tallies: values, and the gradients that descend injects.
+// Once every token has been added to the tallies: values, and the gradients that descend injects,
+// both times the step's part of its accumulation window.
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::add_side_losses() {
   chunk_place all;
   all.samples = &plan_.shape.samples;
+  double share = -1;  // not asked for yet
   for (position i = 0; i < position(model_.count()); ++i)
     storage_.with(model_, i, [&](const auto& section, auto& cell) {
-      if constexpr (std::decay_t<decltype(section)>::steps.holds_tally())
-        storage_.section_values(i, 0) = side_losses(on_, section, cell, all, number_of(i));
+      if constexpr (std::decay_t<decltype(section)>::steps.holds_tally()) {
+        if (share < 0) share = share_of_window(loss_, samples(), *data_);
+        const double value = side_losses(on_, section, cell, all, number_of(i));
+        storage_.section_values(i, 0) = share == 0 ? 0 : share * value;
+        if (share == 1) return;
+        for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
+          if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::tally) {
+            const auto slopes = std::get<op>(cell.operators).gradient[k];
+            share == 0 ? zero(on_, slopes) : scale(on_, share, slopes);
+          }
+        });
+      }
     });
 }
 

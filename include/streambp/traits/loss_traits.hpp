@@ -10,6 +10,8 @@
 // and one whose gradient needs all rows first, such as the decoder above an encoder, has besides
 //   collect(on, first_row, y)    every row, before the first gradient is asked for
 //   couple(wants_gradient)       -> value; rows() then returns nothing of value
+// It may know what part of its accumulation window a step is, which side losses are scaled by:
+//   share_of_window()            -> 0 to 1; else the step's rows over a given normaliser
 // Members of token and coupled losses, all optional: logits (logit_transform), wants_mean,
 // ignore_index, average (over::tokens, samples or nothing), check(segments), which may throw.
 #pragma once
@@ -66,6 +68,10 @@ struct loss_traits {
   template <class Device, class Rows>
   static double rows(const L& loss, Device& on, position first_row, Rows y) {
     return loss.rows(on, first_row, y);
+  }
+  static constexpr bool knows_share = requires(const L& l) { l.share_of_window(); };
+  static double share_of_window(const L& loss) requires knows_share {
+    return loss.share_of_window();
   }
   static logit_transform logits(const L& loss) {
     if constexpr (requires { loss.logits; })
