@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -94,5 +96,14 @@ TEST_CASE("mapped_block: aligned, all of it usable, moved and not copied") {
     CHECK(third.size() == bytes);
   }
   CHECK(mapped_block(0).data() == nullptr);
-  CHECK_THROWS_AS(mapped_block(std::size_t(1) << 60), std::bad_alloc);
+  for (const std::size_t bytes : {std::size_t(1) << 60, ~std::size_t(0)}) {
+    std::string said;
+    try {
+      mapped_block too_large(bytes);
+    } catch (const error& e) {
+      said = e.what();
+    }
+    CHECK(said.starts_with(sentence("arena: ", bytes, " bytes (")));
+    CHECK(said.find("so plan for a smaller budget") != std::string::npos);
+  }
 }

@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include <streambp/core/warning.hpp>
+
 #include "models.hpp"
 #include "trial.hpp"
 
@@ -88,7 +90,7 @@ TEST_CASE("sizes that do not fit the plan are named") {
   CHECK(tokens_refused([](auto& t, auto& b) { b.tokens = std::span(t.tokens).first(124); }) ==
         "batch: tokens has 124 entries, the plan has 125");
   CHECK(tokens_refused([](auto& t, auto& b) { b.labels = std::span(t.labels).first(124); }) ==
-        "batch: 124 labels for 125 tokens; labels stand unshifted, one at each token");
+        "batch: 124 labels for 125 tokens; labels are the tokens, not shifted, one at each");
   CHECK(tokens_refused([](auto& t, auto& b) {
           t.weights.assign(124, 1);
           b.weights = t.weights;
@@ -123,22 +125,26 @@ TEST_CASE("rows, states and their gradients") {
   CHECK(refused(rows_trial({}), [](auto& t, auto& b) {
           b.rows = {t.rows.data(), 125, 6, 5};
         }) == "batch: rows: 125 rows of 6 columns, 5 entries apart");
-  CHECK(refused(rows_trial({}), [](auto& t, auto& b) {
-          b.d_rows = {t.rows.data(), 125, 6};
+  std::vector<double> elsewhere(125 * 6);
+  CHECK(refused(rows_trial({}), [&](auto&, auto& b) {
+          b.d_rows = {elsewhere.data(), 125, 6};
         }) == "batch: d_rows needs a plan that asks for input_gradient");
   CHECK(refused(rows_trial({.input_gradient = true}), [](auto&, auto& b) {
           b.d_rows = b.d_rows.middle_rows(0, 124);
         }) == "batch: d_rows: 124 rows of 6 columns, the plan has 125 of 6");
-  CHECK(refused(rows_trial({.input_gradient = true}), [](auto& t, auto& b) {
-          b.d_rows = {t.rows.data(), 125, 6};
-        }) == "batch: d_rows and rows share memory; a gradient has rows of its own");
+  CHECK(refused(rows_trial({.input_gradient = true}),
+                [](auto& t, auto& b) {
+                  b.d_rows = {t.rows.data(), 125, 6};
+                }) ==
+        "batch: rows and batch: d_rows share memory; what a step adds to has memory of its own");
   CHECK(refused(rows_trial({.prefix = 3}), [](auto&, auto& b) { b.initial = {}; }) ==
         "batch: the plan has a prefix of 3 memory rows; give them in batch.initial");
   CHECK(refused(rows_trial({.prefix = 3}), [](auto&, auto& b) {
           b.initial = b.initial.first(7);
         }) == "batch: initial has 7 entries, the plan has 36");
-  CHECK(refused(rows_trial({.prefix = 3}), [](auto& t, auto& b) { b.d_initial = t.initial; }) ==
-        "batch: d_initial needs a plan that asks for input_gradient");
+  CHECK(refused(rows_trial({.prefix = 3}), [&](auto&, auto& b) {
+          b.d_initial = std::span(elsewhere).first(36);
+        }) == "batch: d_initial needs a plan that asks for input_gradient");
   CHECK(refused(rows_trial({.prefix = 3, .input_gradient = true}), [](auto&, auto& b) {
           b.d_initial = b.d_initial.first(7);
         }) == "batch: d_initial has 7 entries, the plan has 36");
@@ -190,7 +196,7 @@ TEST_CASE("a gradient has a buffer of its own") {
   const std::span all(both);
   CHECK(complaint([&] {
           e.add_gradient(all.first(t.parameters.size()), t.data(), all.last(t.parameters.size()));
-        }) == "gradient and parameters share memory; a gradient has a buffer of its own");
+        }) == "parameters and gradient share memory; what a step adds to has memory of its own");
 }
 
 TEST_CASE("an engine refuses the plan of another model, of none, of another loss") {
@@ -204,5 +210,114 @@ TEST_CASE("an engine refuses the plan of another model, of none, of another loss
   CHECK(refuses(other.plain()).starts_with("engine: the plan was made for another model"));
   step_plan changed = t.planner_for().plain();
   changed.bytes.kept += 64;
-  CHECK(refuses(changed).starts_with("engine: the plan says "));
+  CHECK(refuses(changed).starts_with("engine: the plan was changed after it was made"));
+}
+
+TEST_CASE("what a step adds to overlaps nothing else, by ranges of bytes") {
+  const auto one_row_off = [](auto& t, auto& b) {
+    t.rows.resize(t.rows.size() + 6);
+    b.rows = {t.rows.data(), 125, 6};
+    b.d_rows = {t.rows.data() + 6, 125, 6};
+  };
+  CHECK(refused(rows_trial({.input_gradient = true}), one_row_off) ==
+        "batch: rows and batch: d_rows share memory; what a step adds to has memory of its own");
+  CHECK(refused(rows_trial({.prefix = 3, .input_gradient = true}),
+                [](auto& t, auto& b) {
+                  t.initial.resize(37);
+                  b.initial = std::span<const double>(t.initial).first(36);
+                  b.d_initial = std::span(t.initial).last(36);
+                }) ==
+        "batch: initial and batch: d_initial share memory; what a step adds to has memory of "
+        "its own");
+  CHECK(
+      refused(rows_trial({.input_gradient = true}), [](auto& t, auto& b) {
+        b.d_rows = {t.parameters.data(), 125, 6};
+      }) == "parameters and batch: d_rows share memory; what a step adds to has memory of its own");
+}
+
+TEST_CASE("rows for a model of tokens, and tokens for one of rows") {
+  CHECK(tokens_refused([](auto& t, auto& b) {
+          b.rows = {t.parameters.data(), 125, 2};
+        }) == "batch: rows are given, but the model takes tokens");
+  CHECK(refused(rows_trial({}), [](auto& t, auto& b) { b.tokens = t.labels; }) ==
+        "batch: tokens are given, but the model takes rows");
+}
+
+TEST_CASE("a plan that was changed by hand is refused") {
+  const auto t = tokens_trial();
+  const step_plan made = t.planner_for().checkpointing();
+  const auto refuses = [&](auto change) {
+    step_plan p = made;
+    change(p);
+    return complaint([&] { t.engine_for(p); })
+        .starts_with("engine: the plan was changed after it was made");
+  };
+  CHECK_FALSE(refuses([](step_plan&) {}));
+  CHECK(refuses([](step_plan& p) { p.sweeps.clear(); }));
+  CHECK(refuses([](step_plan& p) { p.choice.stages[0].last = 100000000; }));
+  CHECK(refuses([](step_plan& p) { p.choice.stages[0].first = -100000000; }));
+  CHECK(refuses([](step_plan& p) { p.sweeps.pop_back(); }));
+  CHECK(refuses([](step_plan& p) { std::swap(p.sweeps[0], p.sweeps[1]); }));
+  CHECK(refuses([](step_plan& p) { p.grains[1] -= 1; }));
+  CHECK(refuses([](step_plan& p) { p.choice.carry_interval = 3; }));
+  CHECK(refuses([](step_plan& p) { p.shape.input_gradient = true; }));
+  CHECK(refuses([](step_plan& p) { p.bytes.kept += 64, p.bytes.sums -= 64; }));
+}
+
+TEST_CASE("a weight of a label that is not finite is refused") {
+  CHECK(tokens_refused([](auto&, auto& b) {
+          b.normaliser = 1e-320;
+        }).find("which no number holds; the normaliser or the weights are too small") !=
+        std::string::npos);
+  CHECK(tokens_refused([](auto& t, auto& b) {
+          t.weights.assign(125, 0);
+          t.weights[100] = 1e-320;
+          t.labels[100] = 1;
+          b.weights = t.weights;
+        }).find("which no number holds") != std::string::npos);
+}
+
+TEST_CASE("weights that add up to more than a number holds are refused") {
+  CHECK(tokens_refused([](auto& t, auto& b) {
+          t.weights.assign(125, 1e308);
+          b.weights = t.weights;
+        }) == "batch: the weights of the labels that count add up to inf; scale them down");
+}
+
+TEST_CASE("results are not written into what is read") {
+  const auto t = rows_trial({});
+  auto e = t.engine_for(t.planner_for().plain());
+  auto numbers = t.parameters;
+  numbers.resize(1000);
+  const std::span<const double> parameters(numbers.data(), t.parameters.size());
+  CHECK(complaint([&] {
+          e.log_probabilities(parameters, t.data(), std::span(numbers).subspan(50, 125));
+        }) == "parameters and the result share memory; what a step adds to has memory of its own");
+  CHECK(complaint([&] {
+          e.last_results(parameters, t.data(), {numbers.data() + 20, 5, 5});
+        }).starts_with("parameters and the result share memory"));
+}
+
+TEST_CASE("labels that were shifted beforehand are warned of once; unshifted ones are not") {
+  std::vector<std::string> said;
+  const warning_sink before =
+      set_warning_sink([&](std::string_view text) { said.emplace_back(text); });
+  auto t = tokens_trial();
+  auto e = t.engine_for(t.planner_for().plain());
+  t.labels = t.tokens;
+  e.value(t.parameters, t.data());
+  CHECK(said.empty());
+  for (position s = 0; s < t.samples.segments(); ++s)
+    for (position i = t.samples.segment(s).first; i + 1 < t.samples.segment(s).last; ++i)
+      t.labels[std::size_t(i)] = t.tokens[std::size_t(i) + 1];
+  for (int i = 0; i < 3; ++i) e.value(t.parameters, t.data());
+  CHECK(said.size() == 1);
+  CHECK(said.at(0).starts_with("labels[t] is tokens[t + 1] nearly everywhere: these labels are "));
+  // A text of one token is its own shift.
+  auto same = t.engine_for(t.planner_for().plain());
+  std::fill(t.tokens.begin(), t.tokens.end(), 3);
+  t.labels = t.tokens;
+  same.value(t.parameters, t.data());
+  CHECK(said.size() == 1);
+  set_warning_sink(before);
 }

@@ -2,11 +2,17 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <limits>
 #include <new>
 
+#include "bytes.hpp"
+#include "error.hpp"
 #include "view.hpp"
 
 namespace streambp {
@@ -48,12 +54,14 @@ class arena {
 class mapped_block {
  public:
   mapped_block() = default;
-  // Throws std::bad_alloc when the system has no `bytes` left.
+  // Throws error when the system has no `bytes` left.
   explicit mapped_block(std::size_t bytes) : size_(bytes) {
     if (bytes == 0) return;
+    if (bytes > std::numeric_limits<std::size_t>::max() / 2)
+      refuse(bytes, "no address space has as many");
     mapped_ = (bytes + huge_page - 1) / huge_page * huge_page + huge_page;
     start_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start_ == MAP_FAILED) throw std::bad_alloc();
+    if (start_ == MAP_FAILED) refuse(bytes, std::strerror(errno));
     const auto address = reinterpret_cast<std::size_t>(start_);
     data_ = static_cast<std::byte*>(start_) +
             ((address + huge_page - 1) / huge_page * huge_page - address);
@@ -72,6 +80,12 @@ class mapped_block {
   std::size_t size() const { return size_; }
 
  private:
+  [[noreturn]] static void refuse(std::size_t bytes, const char* why) {
+    const double machine = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
+    throw error(sentence("arena: ", bytes, " bytes (", bytes_in_words(bytes),
+                         ") cannot be mapped: ", why, "; this machine has ",
+                         bytes_in_words(std::size_t(machine)), ", so plan for a smaller budget"));
+  }
   static constexpr std::size_t huge_page = std::size_t(2) << 20;
   void swap(mapped_block& other) noexcept {
     std::swap(start_, other.start_);

@@ -25,6 +25,12 @@ struct data_error : error {
   using error::error;
 };
 
+// A loss or a gradient that is not finite though everything given was. What was added to the
+// gradient is of no use.
+struct numeric_error : error {
+  using error::error;
+};
+
 // No exact plan fits the budget; `least` bytes would do.
 struct budget_error : error {
   std::size_t least;

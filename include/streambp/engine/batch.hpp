@@ -8,15 +8,16 @@
 
 namespace streambp {
 
-// Lengths are those of the plan's packed axis. Labels stand unshifted at their own token: row t - 1
-// predicts label t. Weights, if any, belong to the label at the same place.
+// Lengths are those of the plan's packed axis. Labels are the tokens, NOT SHIFTED: labels[t]
+// belongs to tokens[t], row t - 1 predicts it, and the first label of a sample without a parent is
+// never scored. Weights, if any, belong to the label at the same place.
 template <class Scalar>
 struct batch {
   std::span<const std::int32_t> tokens{};  // of a model that takes tokens
   view<const Scalar> rows{};               // of any other: (tokens, features)
   view<Scalar> d_rows{};                   // their gradient is added here, if the plan wants it
-  std::span<const std::int32_t> labels{};
-  std::span<const Scalar> weights{};            // empty: 1
+  std::span<const std::int32_t> labels{};  // tokens, not shifted; the loss ignores some
+  std::span<const Scalar> weights{};       // empty: 1
   std::span<const std::uint64_t> sample_ids{};  // by segment; empty: its number. Keys randomness
   std::uint64_t seed = 0;
   std::uint64_t step = 0;

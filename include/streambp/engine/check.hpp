@@ -1,22 +1,32 @@
 // What an engine and its steps refuse at the door, before any work: values, places, remedies.
 #pragma once
 
+#include <array>
 #include <cmath>
-#include <functional>
 
+#include "../core/overlap.hpp"
+#include "../schedule/seal.hpp"
 #include "engine.hpp"
 
 namespace streambp {
 
 namespace detail {
 
-// Whether two arrays share memory.
-inline bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
-  const auto* const first = static_cast<const std::byte*>(a);
-  const auto* const second = static_cast<const std::byte*>(b);
-  const std::less<const std::byte*> before;
-  return a_bytes > 0 && b_bytes > 0 && before(first, second + b_bytes) &&
-         before(second, first + a_bytes);
+// An array of the caller's that a step reads, or adds to.
+struct named_range {
+  const char* name;
+  byte_range bytes;
+  bool written;
+};
+
+// Throws shape_error where one that is written shares memory with another.
+template <std::size_t N>
+void expect_apart(const std::array<named_range, N>& arrays) {
+  for (std::size_t i = 0; i < N; ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if ((arrays[i].written || arrays[j].written) && overlap(arrays[i].bytes, arrays[j].bytes))
+        throw shape_error(sentence(arrays[j].name, " and ", arrays[i].name,
+                                   " share memory; what a step adds to has memory of its own"));
 }
 
 // 0 times a number that is not finite is none: no gradient can leave such rows out.
@@ -52,24 +62,49 @@ void basic_engine<Device, Model, Loss>::expect_rows(const char* what, view<S> gi
                                                      : sentence(given.stride, " entries apart")));
 }
 
-// The bytes to allocate: what the plan says, if it is this model's.
+// The stages, if the plan is this model's and as it was made.
 template <class Device, class Model, class Loss>
-std::size_t basic_engine<Device, Model, Loss>::checked_bytes() {
+std::vector<stage_facts> basic_engine<Device, Model, Loss>::checked_stages() const {
   if (plan_.model != model_.fingerprint())
     throw shape_error(
         "engine: the plan was made for another model; plan(model, loss, samples) makes its own");
+  if (plan_.seal != seal_of(plan_))
+    throw shape_error(
+        "engine: the plan was changed after it was made; ask for what you want in plan_options");
+  return facts_of(model_, plan_.choice.stages, plan_.choice.fuses_head, lowest_);
+}
+
+// The bytes to allocate: what the plan says, if it is this loss's.
+template <class Device, class Model, class Loss>
+std::size_t basic_engine<Device, Model, Loss>::checked_bytes() {
   arena nothing;
   const std::size_t needed =
       storage_.place(nothing, model_, plan_, loss_traits<Loss>::couples).total();
   if (needed != plan_.peak())
     throw shape_error(sentence("engine: the plan says ", plan_.peak(), " bytes, the step needs ",
-                               needed, "; it was made for another loss, or changed by hand"));
+                               needed, "; it was made for another loss"));
   return needed;
 }
 
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::check(std::span<const scalar> parameters,
-                                              std::span<scalar> gradient, bool labels) const {
+                                              std::span<scalar> gradient, bool labels,
+                                              byte_range result) const {
+  const batch_type& data = *data_;
+  detail::expect_apart(
+      std::array<detail::named_range, 13>{{{"parameters", bytes_of(parameters), false},
+                                           {"the result", result, true},
+                                           {"batch: sample_ids", bytes_of(data.sample_ids), false},
+                                           {"gradient", bytes_of(gradient), true},
+                                           {"batch: tokens", bytes_of(data.tokens), false},
+                                           {"batch: rows", bytes_of(data.rows), false},
+                                           {"batch: d_rows", bytes_of(data.d_rows), true},
+                                           {"batch: labels", bytes_of(data.labels), false},
+                                           {"batch: weights", bytes_of(data.weights), false},
+                                           {"batch: context", bytes_of(data.context), false},
+                                           {"batch: d_context", bytes_of(data.d_context), true},
+                                           {"batch: initial", bytes_of(data.initial), false},
+                                           {"batch: d_initial", bytes_of(data.d_initial), true}}});
   check_parameters(parameters, gradient);
   check_input(!gradient.empty());
   check_streams(!gradient.empty());
@@ -90,9 +125,6 @@ void basic_engine<Device, Model, Loss>::check_parameters(std::span<const scalar>
                                                          std::span<scalar> gradient) const {
   expect_size("parameters", parameters.size(), model_.table.parameters);
   if (!gradient.empty()) expect_size("gradient", gradient.size(), model_.table.gradients);
-  if (detail::overlap(parameters.data(), parameters.size_bytes(), gradient.data(),
-                      gradient.size_bytes()))
-    throw shape_error("gradient and parameters share memory; a gradient has a buffer of its own");
   for (const auto& entry : model_.table.entries)
     for (position i = 0; i < entry.size(); ++i)
       if (!std::isfinite(parameters[std::size_t(entry.offset + i)]))
@@ -113,15 +145,17 @@ void basic_engine<Device, Model, Loss>::check_input(bool gradient) const {
                                   " is outside the vocabulary of ", model_.vocabulary));
     if (data_->d_rows.rows != 0)
       throw shape_error("batch: d_rows is given, but the model takes tokens");
+    if (data_->rows.rows != 0)
+      throw shape_error("batch: rows are given, but the model takes tokens");
   } else {
+    if (!data_->tokens.empty())
+      throw shape_error("batch: tokens are given, but the model takes rows");
     expect_rows("batch: rows", data_->rows, tokens, plan_.shape.features);
     if (gradient) detail::expect_finite_rows("rows", data_->rows);
     if (data_->d_rows.rows == 0) return;
     expect_rows("batch: d_rows", data_->d_rows, tokens, plan_.shape.features);
     if (!wants_input_gradient())
       throw shape_error("batch: d_rows needs a plan that asks for input_gradient");
-    if (data_->d_rows.data == data_->rows.data)
-      throw shape_error("batch: d_rows and rows share memory; a gradient has rows of its own");
   }
 }
 
@@ -135,17 +169,13 @@ void basic_engine<Device, Model, Loss>::check_streams(bool gradient) const {
   }
   if (!data_->initial.empty()) {
     expect_size("batch: initial", data_->initial.size(), initial_size());
-    if (gradient)
-      detail::expect_finite_rows("initial states",
-                                 view<const scalar>(data_->initial.data(), 1, initial_size()));
+    detail::expect_finite_rows("initial states",
+                               view<const scalar>(data_->initial.data(), 1, initial_size()));
   }
   if (!data_->d_initial.empty()) {
     expect_size("batch: d_initial", data_->d_initial.size(), initial_size());
     if (!wants_input_gradient())
       throw shape_error("batch: d_initial needs a plan that asks for input_gradient");
-    if (data_->d_initial.data() == data_->initial.data())
-      throw shape_error(
-          "batch: d_initial and initial share memory; a gradient has a place of its own");
   }
   if (plan_.shape.prefix > 0 && initial_size() > 0 && data_->initial.empty())
     throw shape_error(sentence("batch: the plan has a prefix of ", plan_.shape.prefix,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/overlap.hpp"
 #include "door.hpp"
 #include "loss_rows.hpp"
 #include "run_section.hpp"
@@ -50,17 +51,17 @@ class basic_engine {
   using batch_type = batch<scalar>;
 
   // Allocates everything that steps will need. Throws shape_error when the plan was made for
-  // another model, std::bad_alloc when the system has less.
+  // another model or changed since, error when the system has less.
   basic_engine(step_plan p, const Model& model, Loss loss)
       : plan_(std::move(p)),
         model_(model, plan_.shape.features),
         loss_(std::move(loss)),
-        on_(plan_.shape.threads),
         storage_(model_),
         lowest_(plan_.shape.input_gradient ? 0 : model_.lowest_trained()),
-        stages_(facts_of(model_, plan_.choice.stages, plan_.choice.fuses_head, lowest_)),
+        stages_(checked_stages()),
         reading_sweeps_(reading_sweeps_of(stages_, streams(plan_.choice))),
-        block_(checked_bytes()) {
+        block_(checked_bytes()),
+        on_(plan_.shape.threads) {
     arena from(block_.data(), block_.size());
     storage_.place(from, model_, plan_, loss_traits<Loss>::couples);
     high_water_ = from.high();
@@ -76,6 +77,7 @@ class basic_engine {
 
   // Adds the gradient of the loss to `gradient` and returns the loss. Allocates nothing. What a
   // layer, a loss or a hook throws leaves a part of it added; the next step is as good as any.
+  // Throws numeric_error when the loss or a gradient is not finite; what was added is of no use.
   double add_gradient(std::span<const scalar> parameters, const batch_type& data,
                       std::span<scalar> gradient) {
     if (gradient.empty() && model_.table.gradients > 0 && data.d_rows.rows == 0 &&
@@ -84,7 +86,9 @@ class basic_engine {
     const one_step running(*this);
     open(parameters, data, gradient, true);
     for (const sweep& s : plan_.sweeps) run(s);
-    return close();
+    const double value = close();
+    expect_finite(value, gradient);
+    return value;
   }
 
   // The loss and a new gradient, the one-line convenience.
@@ -102,7 +106,9 @@ class basic_engine {
     read(head_visit::value);
     couple(false);
     add_side_losses();
-    return close();
+    const double value = close();
+    expect_finite(value, {});
+    return value;
   }
 
   // out[t] is the log-probability of label t given the tokens before it in its sample; 0 where
@@ -111,7 +117,7 @@ class basic_engine {
                          std::span<double> out) requires(!loss_traits<Loss>::sees_rows) {
     expect_size("log_probabilities: places", out.size(), samples().tokens());
     const one_step running(*this);
-    open(parameters, data, {}, true);
+    open(parameters, data, {}, true, bytes_of(out));
     for (double& v : out) v = 0;
     log_probabilities_ = out;
     read(head_visit::log_probabilities);
@@ -122,7 +128,7 @@ class basic_engine {
   void last_results(std::span<const scalar> parameters, const batch_type& data, view<scalar> out) {
     expect_rows("last_results: out", out, samples().segments(), model_.head.out);
     const one_step running(*this);
-    open(parameters, data, {}, false);
+    open(parameters, data, {}, false, bytes_of(out));
     last_results_ = out;
     read(head_visit::last_results);
   }
@@ -140,6 +146,9 @@ class basic_engine {
 
   void trace(std::vector<trace_event>* into) { trace_ = into; }
   Loss& loss() { return loss_; }
+
+  // Whether a loss or a gradient that is not finite is an error (it is, unless turned off).
+  void refuse_what_is_not_finite(bool on) { refuses_not_finite_ = on; }
 
   static position initial_size_of(const list& model, position prefix);
 
@@ -170,8 +179,10 @@ class basic_engine {
   bool wants_input_gradient() const { return plan_.shape.input_gradient; }
 
   // In check.hpp: what is refused at the door.
+  std::vector<stage_facts> checked_stages() const;
   std::size_t checked_bytes();
-  void check(std::span<const scalar> parameters, std::span<scalar> gradient, bool labels) const;
+  void check(std::span<const scalar> parameters, std::span<scalar> gradient, bool labels,
+             byte_range result) const;
   void check_parameters(std::span<const scalar> parameters, std::span<scalar> gradient) const;
   void check_input(bool gradient) const;
   void check_streams(bool gradient) const;
@@ -179,9 +190,15 @@ class basic_engine {
   template <class S>
   static void expect_rows(const char* what, view<S> given, position rows, position cols);
 
+  // In finite.hpp: what is said of a loss or a gradient that is not finite.
+  void expect_finite(double value, std::span<const scalar> gradient);
+  std::string origin_of_the_infinite();
+  void look_at(view<const scalar> rows, row_range at, position section);
+  std::string name_of(const section_instance& instance) const;
+
   // In step.hpp: a step's beginning and end.
   void open(std::span<const scalar> parameters, const batch_type& data, std::span<scalar> gradient,
-            bool labels);
+            bool labels, byte_range result = {});
   double close();
   void bind(std::span<const scalar> parameters, std::span<scalar> gradient);
   void bind_initial();
@@ -238,12 +255,12 @@ class basic_engine {
   step_plan plan_;
   list model_;
   Loss loss_;
-  Device on_;
   storage<Device, Model> storage_;
   position lowest_;  // the first section whose backward is wanted
   std::vector<stage_facts> stages_;
   std::vector<sweep> reading_sweeps_;
   mapped_block block_;
+  Device on_;  // its threads start when the bytes are there
   std::size_t high_water_ = 0;
   position initial_size_ = 0;
   std::function<void(position, position)> hook_;
@@ -251,6 +268,10 @@ class basic_engine {
   detail::step_lock lock_;
   const batch_type* data_ = nullptr;  // of the step that runs
   head_visit reading_ = head_visit::value;
+  bool refuses_not_finite_ = true;
+  bool warned_ = false;   // of labels that look shifted
+  bool looking_ = false;  // for the first rows that are not finite
+  std::string found_{};
   std::span<double> log_probabilities_{};
   view<scalar> last_results_{};
 };
@@ -258,6 +279,7 @@ class basic_engine {
 }  // namespace streambp
 
 #include "check.hpp"
+#include "finite.hpp"
 #include "head.hpp"
 #include "states.hpp"
 #include "step.hpp"

@@ -62,6 +62,7 @@ void basic_engine<Device, Model, Loss>::run_loss(row_range rows, view<scalar> x,
   const position n = rows.rows();
   run_head_forward(rows, x);
   const view<scalar> result = head_result(n), dy = head.result.middle_rows(0, n);
+  if (why != head_visit::gradient) look_at(result, rows, position(model_.count()));
   if (dy.data != result.data) copy(on_, result, dy);
 
   const chunk_place at = place_of(rows, plan_.head_grains);

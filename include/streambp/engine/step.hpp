@@ -1,6 +1,7 @@
 // A step's beginning and end: parameters and states put in their places, sums at 0.
 #pragma once
 
+#include "../core/warning.hpp"
 #include "engine.hpp"
 #include "initial.hpp"
 
@@ -9,15 +10,22 @@ namespace streambp {
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::open(std::span<const scalar> parameters,
                                              const batch_type& data, std::span<scalar> gradient,
-                                             bool labels) {
+                                             bool labels, byte_range result) {
   data_ = &data;
-  check(parameters, gradient, labels);
+  check(parameters, gradient, labels, result);
   bind(parameters, gradient);
   bind_initial();
   for (position g = 0; g < storage_.grain_values.rows; ++g) storage_.grain_values(g, 0) = 0;
   for (position i = 0; i < storage_.section_values.rows; ++i) storage_.section_values(i, 0) = 0;
   clear_tallies();
   if constexpr (!loss_traits<Loss>::sees_rows) {
+    if (labels && !warned_ && labels_look_shifted(loss_, samples(), data)) {
+      warned_ = true;
+      warn(
+          "labels[t] is tokens[t + 1] nearly everywhere: these labels are shifted, and the model "
+          "learns to predict the token after the next. Labels are the tokens themselves, not "
+          "shifted: labels[t] belongs to tokens[t]");
+    }
     if (labels) fill_segment_scales(loss_, samples(), data, storage_.segment_scales);
     for (position s = 0; s < storage_.segment_sums.rows; ++s) {
       storage_.segment_sums(s, 0) = 0;

@@ -180,6 +180,7 @@ void basic_engine<Device, Model, Loss>::run_sections_forward(const sweep& s, con
                  direct = leaves && !steps.lasts(steps.result);
       const view<scalar> out = direct ? to : result_of(i, at);
       run_forward(on_, section, cell, at, number_of(i), input_of(i, at), out, p.at(i, own));
+      if (hands_on && steps.part != half::remember) look_at(out, at.rows, i);
       if (leaves && !direct) copy(on_, out, to);
     });
 }

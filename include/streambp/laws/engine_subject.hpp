@@ -39,7 +39,9 @@ template <class Scalar, class Model, class Loss>
 class engine_stepper : public stepper {
  public:
   engine_stepper(const step_plan& plan, const Model& model, const Loss& loss, const subject& of)
-      : of_(of), engine_(plan, model, loss) {}
+      : of_(of), engine_(plan, model, loss) {
+    engine_.refuse_what_is_not_finite(false);  // laws look for themselves
+  }
 
   double value(const given& data) override {
     buffers b(*this, data);

@@ -17,14 +17,22 @@ typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
   const auto best = search.search();
   if (!best) {
     const step_plan least = *search.search(true);
-    throw budget_error(
+    std::string said =
         sentence("plan: no exact plan of ", samples.tokens(), " tokens fits ", options.budget,
                  " bytes (", bytes_in_words(options.budget), "); the least is ", least.peak(),
                  " bytes (", bytes_in_words(least.peak()), ")",
                  options.chunk || options.stage || options.head_chunk
                      ? ", with the chunk and stage that were asked for"
-                     : ""),
-        least.peak());
+                     : "");
+    if (options.threads > 1) {
+      plan_options alone = options;
+      alone.threads = 1;
+      const std::size_t bytes =
+          planner<cpu::device<Scalar>, Model, Loss>(model, samples, alone).search(true)->peak();
+      said += bytes <= options.budget ? sentence("; with one thread ", bytes, " bytes would do")
+                                      : sentence("; with one thread ", bytes);
+    }
+    throw budget_error(said, least.peak());
   }
   typed_plan<Scalar> p{*best};
   p.least_flops = search.plain().flops;

@@ -9,7 +9,8 @@
 
 namespace streambp {
 
-inline constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+// Not the largest number, which is what -1 becomes: a larger budget than this is refused.
+inline constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max() / 2 + 1;
 
 // All optional; 0 leaves a choice to the planner.
 struct plan_options {

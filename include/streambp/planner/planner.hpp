@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "../schedule/seal.hpp"
 #include "../traits/loss_traits.hpp"
 #include "plan_options.hpp"
 #include "search.hpp"
@@ -43,6 +44,9 @@ inline std::vector<position> sizes(position grain, position all, position forced
 
 }  // namespace detail
 
+// A plan lists the edges of its grains.
+inline constexpr position most_grains = position(1) << 22;
+
 // A model of more sections is cut at regular distances between its blocks, so that the search stays
 // short.
 inline constexpr position most_free_sections = 18;
@@ -57,6 +61,11 @@ class planner {
       : model_(model, options.features), options_(options) {
     check(samples, options);
     check_sizes(samples.tokens());
+    for (const packed* axis : {&samples, &options.context})
+      if (const position listed = axis->tokens() / options.grains.grain; listed > most_grains)
+        throw shape_error(sentence("plan: ", axis->tokens(), " tokens are ", listed, " grains of ",
+                                   options.grains.grain, " rows; a plan lists ", most_grains,
+                                   " at most, so make grains larger or samples fewer"));
     frame_.model = model_.fingerprint();
     frame_.shape = {samples,         options.features,        options.prefix,
                     options.threads, options.grains,          options.input_gradient,
@@ -102,6 +111,7 @@ class planner {
     arena nothing;
     p.bytes = cells.place(nothing, model_, p, couples);
     p.cost = cost_of(p, p.flops - head_flops());
+    p.seal = seal_of(p);
     return p;
   }
 
@@ -213,6 +223,10 @@ class planner {
   }
 
   static void check(const packed& samples, const plan_options& o) {
+    if (o.budget > unlimited)
+      throw shape_error(
+          sentence("plan: a budget of ", position(o.budget),
+                   " bytes; it is not negative, and at most 2^63, which is unlimited"));
     if (samples.tokens() == 0) throw shape_error("plan: the packed samples hold no token");
     const position tile = o.grains.tile;
     if (tile != 8 && tile != 16 && tile != 32 && tile != largest_tile)

@@ -75,6 +75,7 @@ struct step_plan {
   std::size_t budget = 0;    // bytes that were allowed; 0: any number
   length_limit limit;
   std::uint64_t model = 0;  // fingerprint of the one it was made for
+  std::uint64_t seal = 0;   // of what the planner derived: see seal.hpp
 
   bool rebuilds(position stage) const {
     for (const sweep& s : sweeps)
