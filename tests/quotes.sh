@@ -31,7 +31,7 @@ with_quotes() {  # DOCUMENT
 }
 
 status=0
-for document in README.md examples/README.md include/streambp/traits/README.md; do
+for document in README.md docs/*.md examples/README.md include/streambp/*/README.md; do
   [[ -e $document ]] || continue
   fresh=$(mktemp)
   with_quotes "$document" > "$fresh"

@@ -68,8 +68,8 @@ if has_command clang++-19; then
   fi
 fi
 
-if tests/quotes.sh; then
-  results+=("documentation: quotes the tested files")
+if tests/quotes.sh && tests/options.sh; then
+  results+=("documentation: quotes the tested files, its tables of options are those of the headers")
 else
   failed=1
 fi
