@@ -137,5 +137,16 @@ int main() {
   step.add_gradient(parameters, whole.data(), gradient);
   const double apart = difference(gradient, in_parts);
   std::cout << "two batches of a window and one differ by " << apart << "\n";
-  return value < first / 4 && apart < 1e-5 && sent == gradient ? 0 : 1;
+
+  // [warnings]
+  std::vector<std::string> said;
+  set_warning_sink([&](std::string_view text) { said.emplace_back(text); });
+  // [/warnings]
+  std::rotate(whole.labels.begin(), whole.labels.begin() + 1, whole.labels.end());  // a mistake
+  step.value(parameters, whole.data());
+  step.value(parameters, whole.data());
+  std::cout << "said: " << (said.empty() ? "nothing" : said.front()) << "\n";
+  set_warning_sink({});  // none from here on
+
+  return said.size() == 1 && value < first / 4 && apart < 1e-5 && sent == gradient ? 0 : 1;
 }
