@@ -23,6 +23,11 @@ section_stub state() {
   s.holds_state = true;
   return s;
 }
+section_stub carry() {
+  section_stub s = state();
+  s.split.carries = true;
+  return s;
+}
 section_stub tally() {
   section_stub s;
   s.holds_tally = true;
@@ -48,6 +53,11 @@ TEST_CASE("a stage's facts: where its states and tallies end") {
   CHECK(none.last_state == 2);
   CHECK_FALSE(none.stateful());
   CHECK_FALSE(none.rebuilds(3));
+  CHECK_FALSE(f.carries);
+  const list_stub carried{{carry(), tally(), state()}};
+  CHECK(facts_of(carried, {0, 3}, false, 0).carries);
+  CHECK_FALSE(facts_of(carried, {1, 3}, false, 0).carries);
+  CHECK(facts_of(carried, {0, 3}, false, 0).last_first == 3);
 }
 
 TEST_CASE("a stage that gave up its states rebuilds them, in more than one chunk") {

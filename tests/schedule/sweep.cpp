@@ -121,6 +121,15 @@ TEST_CASE("a memory of a read that sees all, and that did not survive the forwar
                               {descend, 0}});
 }
 
+TEST_CASE("side losses, then what the loss couples, stand before the first gradient") {
+  CHECK(streambp::sweeps_of(stages_of({2}), step_facts{true, true, 3}) ==
+        order{{forward, 0}, {sweep_kind::tally, 0}, {summarise, 0}, {head, 0}, {descend, 0}});
+  auto fused = stages_of({2});
+  fused.back().fuses_head = true;
+  CHECK(streambp::sweeps_of(fused, step_facts{true, false, 3}) ==
+        order{{forward_state, 0}, {sweep_kind::tally, 0}, {descend, 0}});
+}
+
 TEST_CASE(
     "reading: a forward pass; the head follows, or is inside where rows have no other place") {
   CHECK(reading_sweeps_of(stages_of({1, 2}), true) ==

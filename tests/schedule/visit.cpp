@@ -121,6 +121,21 @@ TEST_CASE("carries in two levels: each interval's states come again when the swe
     if (p.why == purpose::refill && p.before == 5) CHECK(p.chunks == row_range{3, 5});
     if (p.why == purpose::refill && p.before == 2) CHECK(p.chunks == row_range{0, 2});
   });
+  // An interval behind the last edge, of one chunk: its end stands where the first state of the
+  // interval before it stood.
+  CHECK(seen_at(5, sweep_kind::descend, s, {7, 3}).front() == "refill 2-5!");
+}
+
+TEST_CASE("a section's result is wanted by the next one of its pass, or by who comes behind") {
+  stage_facts s = middle();
+  s.plan.keeps_outputs = true;
+  pass p{purpose::replay, 2, 5, {}, false};
+  CHECK(p.at(3, s).result);
+  CHECK_FALSE(p.at(4, s).result);
+  p.result = true;
+  CHECK(p.at(4, s).result);
+  CHECK(p.at(4, s).keeps_outputs);
+  CHECK_FALSE(p.at(5, s).keeps_outputs);
 }
 
 TEST_CASE("every flag of a visit comes from its purpose") {
