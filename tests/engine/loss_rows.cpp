@@ -6,6 +6,9 @@
 #include <streambp/losses/cross_entropy.hpp>
 #include <streambp/losses/preference.hpp>
 
+#include <string>
+#include <vector>
+
 #include "../core/lengths.hpp"
 
 using namespace streambp;
@@ -69,6 +72,36 @@ TEST_CASE("targets: row t - 1 predicts label t of its own sample, wherever the r
       ++next;
     }
     REQUIRE(found.first.back() == std::int32_t(next));
+  }
+}
+
+TEST_CASE("targets: a parent's last row predicts the first label of each of its own children") {
+  // A prompt of 4 rows; children of 2, none and 3; another prompt of 2 with a child of 1.
+  const packed samples({0, 4, 6, 6, 9, 11, 12}, {-1, 0, 0, 0, -1, 4});
+  const std::vector<std::int32_t> labels{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  batch<double> data;
+  data.labels = labels;
+  const targets_of all(samples, data, {0, 12}, 1);
+  CHECK(all.first == std::vector<std::int32_t>{0, 1, 2, 3, 5, 6, 6, 7, 8, 8, 9, 10, 10});
+  CHECK(std::vector(all.targets.begin(), all.targets.begin() + 10) ==
+        std::vector<std::int32_t>{1, 2, 3, 4, 6, 5, 7, 8, 10, 11});
+  CHECK(all.tokens[4].segment == 3);
+  CHECK(all.tokens[4].index == 0);
+  CHECK(normaliser_of(cross_entropy{}, samples, data) == 10);
+}
+
+TEST_CASE("labels: the first outside the vocabulary is named, with its place") {
+  const packed samples({0, 2, 4});
+  const std::vector<std::int32_t> labels{0, 6, -100, 7};
+  batch<double> data;
+  data.labels = labels;
+  CHECK_NOTHROW(check_labels(cross_entropy{}, samples, data, 8));
+  try {
+    check_labels(cross_entropy{}, samples, data, 7);
+    FAIL("a label of 7 in a vocabulary of 7 was accepted");
+  } catch (const data_error& e) {
+    CHECK(std::string(e.what()).starts_with(
+        "batch: label 7 at token 3 (sample 1, position 1) is outside the vocabulary of 7"));
   }
 }
 

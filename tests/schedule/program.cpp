@@ -7,6 +7,7 @@
 #include <streambp/layers/embedding.hpp>
 #include <streambp/layers/gated_recurrence.hpp>
 #include <streambp/layers/linear.hpp>
+#include <streambp/layers/mixture_of_experts.hpp>
 #include <streambp/layers/norm.hpp>
 #include <string>
 
@@ -95,6 +96,14 @@ static_assert(starts(
 static_assert(!program_of<pipe<rms_norm, linear>>().holds_state());
 static_assert(starts(program_of<pipe<rms_norm, linear>>().feeds_state(true).runs, {false, false}));
 
+// A tally is added to in the first forward; later sweeps do not run what feeds it.
+static_assert(starts(program_of<pipe<linear, mixture_of_experts>>().feeds_state(true).runs,
+                     {true, false}));
+static_assert(starts(program_of<pipe<linear, mixture_of_experts>>().feeds_state(false).runs,
+                     {false, false}));
+static_assert(program_of<mixture_of_experts>().holds_tally() &&
+              !program_of<mixture_of_experts>().holds_state());
+
 // x + f(x) with one operator: it would read its output's gradient where it adds its input's.
 namespace single_operator {
 constexpr program p = program_of<residual_of<activate>>();
@@ -162,6 +171,7 @@ static_assert(objection<residual_of<pipe<rms_norm, bidirectional, gated_recurren
 static_assert(objection<pipe<gated_recurrence, bidirectional>>() != nullptr);
 static_assert(objection<residual_of<pipe<causal, bidirectional>>>() != nullptr);
 static_assert(objection<pipe<bidirectional, bidirectional>>() != nullptr);
+static_assert(objection<pipe<gated_recurrence, linear, bidirectional>>() != nullptr);
 
 TEST_CASE("program: the leaves of an item are its operators, in order, with their training") {
   const auto leaves =
