@@ -28,6 +28,10 @@ TEST_CASE("each function has its slope") {
   check_slope("exp", [](auto x) { return exp(x); });
   check_slope(
       "log", [](auto x) { return log(x); }, 0.5);
+  check_slope("expm1", [](auto x) { return expm1(x); });
+  check_slope(
+      "log1p", [](auto x) { return log1p(x); }, -0.5);
+  check_slope("log_sigmoid", [](auto x) { return log_sigmoid(x); });
   check_slope("tanh", [](auto x) { return tanh(x); });
   check_slope("sigmoid", [](auto x) { return sigmoid(x); });
   check_slope("silu", [](auto x) { return silu(x); });

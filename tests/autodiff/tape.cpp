@@ -143,6 +143,68 @@ TEST_CASE("rows that live at the same time do not share columns") {
   }
 }
 
+// The last node of a kind.
+int last_of(const graph& all, operation op) {
+  int n = all.size - 1;
+  while (all[n].op != op) --n;
+  return n;
+}
+
+TEST_CASE("a gradient takes no rows whose entries others of its columns still read") {
+  // Each entry's gradient adds to column 0, whose value each entry reads.
+  const graph all = recorded([](auto& at, auto x) {
+    const variable a = matmul(x, at[w]);
+    return matmul(a * slice(a, 0, 1), at[v]);
+  });
+  const tape t(all, true);
+  int a = 0;
+  while (all[a].op != operation::product) ++a;
+  const auto i = std::size_t(a);
+  REQUIRE(t.backward_at[i] >= 0);
+  REQUIRE(t.adjoint_at[i] >= 0);
+  CHECK(std::abs(t.adjoint_at[i] - t.backward_at[i]) >= out);
+}
+
+TEST_CASE("a weight of two products is weighed once, when both have their gradients") {
+  const graph all = recorded([](auto& at, auto x) {
+    return matmul(silu(matmul(x, at[w])) * matmul(tanh(x), at[w]), at[v]);
+  });
+  const tape t(all, true);
+  int products = 0, weighed = 0;
+  for (int i = 0; i < t.step_count; ++i) {
+    const auto [what, n] = t.steps[std::size_t(i)];
+    products += what == move::pull && all[n].op == operation::product && t.weighed_later(n);
+    if (what != move::weigh) continue;
+    ++weighed;
+    CHECK(products == 2);
+  }
+  CHECK(weighed == 1);
+  CHECK_FALSE(t.weighed_later(last_of(all, operation::product)));
+}
+
+TEST_CASE("a scan whose two operands are one rows assigns its gradients apart") {
+  const auto spare = [](const std::function<variable(const at_type&, variable)>& f) {
+    const graph all = recorded(f);
+    return tape(all, true).spare_at[std::size_t(last_of(all, operation::scan))];
+  };
+  CHECK(spare([](auto& at, auto x) {
+          const variable f = sigmoid(x);
+          return scan(f, f, at.states(h));
+        }) >= 0);
+  CHECK(spare([](auto& at, auto x) { return scan(sigmoid(x), tanh(x), at.states(h)); }) < 0);
+}
+
+TEST_CASE("rows that two memories hold are not written to one of them at once") {
+  graph all;
+  const variable x(all, all.append({.op = operation::input, .cols = in}));
+  const at_type at(all, slots);
+  const int p = matmul(x, at[w]).in(all);
+  all.append({.op = operation::output, .a = p, .cols = out, .slot = 4});
+  CHECK(analysis(all, false).direct[std::size_t(p)] == all.size - 1);
+  all.append({.op = operation::output, .a = p, .cols = out, .slot = 5});
+  CHECK(analysis(all, false).direct[std::size_t(p)] == -1);
+}
+
 TEST_CASE("what does not fit together is said with its sizes") {
   const auto throws = [](const char* sentence,
                          const std::function<variable(const at_type&, variable)>& f) {

@@ -75,6 +75,23 @@ TEST_CASE_TEMPLATE("a row that sees nothing gives 0, -inf and no gradient", S, f
   CHECK(sink_gradient<S>(sink, &end.lse, &total, 1, 1) == 0);
 }
 
+TEST_CASE_TEMPLATE("the gradient of a score is its probability's, through the cap", S, float,
+                   double) {
+  const double near = sizeof(S) == 4 ? 1e-5 : 1e-13, lse = 4, delta = 0.3;
+  const std::vector<S> s = scores<S>(1), dp = scores<S>(2);
+  for (const double softcap : {0., 3.}) {
+    std::vector<S> p = s, ds = dp;
+    softmax_gradient(p.data(), ds.data(), {3, keys}, keys, S(lse), S(delta), S(softcap));
+    for (position j = 3; j < keys; ++j) {
+      const double t = softcap > 0 ? std::tanh(s[j] / softcap) : 0,
+                   right = std::exp((softcap > 0 ? softcap * t : double(s[j])) - lse);
+      const double d = right * (dp[j] - delta) * (1 - t * t);
+      CHECK(std::abs(p[j] - right) <= near * (1 + right));
+      CHECK(std::abs(ds[j] - d) <= near * (1 + std::abs(d)) * 100);
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("what is not seen is selected, not multiplied", S, float, double) {
   const S nan = std::numeric_limits<S>::quiet_NaN();
   const row_range seen{19, 50};

@@ -96,6 +96,29 @@ TEST_CASE("what a task throws arrives at the caller, the lowest task's, and the 
   }
 }
 
+TEST_CASE("of two tasks that throw at once the lower one's arrives, also when it threw first") {
+  cpu::pool pool(2);
+  for (const position first : {0, 1}) {
+    std::atomic<bool> one_throws = false;
+    position said = -1;
+    try {
+      pool.run(2, [&](position i, int) {
+        if (i != first) {
+          const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+          while (!one_throws && std::chrono::steady_clock::now() < patience)
+            std::this_thread::yield();
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        one_throws = true;
+        throw i;
+      });
+    } catch (const position task) {
+      said = task;
+    }
+    CHECK(said == 0);
+  }
+}
+
 TEST_CASE("a task that shares out tasks of its own gets a sentence") {
   for (int threads : {1, 3}) {
     cpu::pool pool(threads), other(2);

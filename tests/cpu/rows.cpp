@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+
 #include "guarded.hpp"
 
 using namespace streambp;
@@ -29,9 +31,12 @@ TEST_CASE("rows come with their piece") {
   for (row_range chunk :
        {row_range{0, 1003}, row_range{0, 1}, row_range{1, 400}, row_range{399, 1003}}) {
     std::vector<position> place(std::size_t(chunk.rows()), -1);
+    std::atomic<position> calls = 0;
     for_rows(on, piece_list(samples, chunk, 5), 512, [&](const piece& p, position row) {
       place[std::size_t(row)] = p.start + (row - p.row);
+      ++calls;
     });
+    CHECK(calls == chunk.rows());
     for (position i = 0; i < chunk.rows(); ++i) {
       const position row = chunk.first + i;
       CHECK(place[std::size_t(i)] == row - samples.segment(samples.segment_at(row)).first);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <streambp/layers/compose.hpp>
 #include <streambp/schedule/section.hpp>
 #include <streambp/streambp.hpp>
@@ -64,6 +65,12 @@ calls visited(const Item& item, const visit& why, bool backward = false) {
   return log;
 }
 
+struct tally_tag {};
+template <char Name>
+struct counting : noting<Name, std::tuple<slot<tally_tag, slot_kind::tally>>> {
+  double side_loss(auto&) const { return 0; }
+};
+
 const auto attention_like = residual(noting<'a'>{} | causal<'m'>{} | noting<'c'>{});
 const auto recurrence_like = noting<'a'>{} | recurrent<'h'>{} | noting<'c'>{};
 const auto halved = residual(noting<'a'>{} | sees_all<'m'>{} | noting<'c'>{});
@@ -97,4 +104,35 @@ TEST_CASE("the halves of a read that sees all: layers before it run in both, the
   CHECK(visited<half::read>(halved, {}) == calls{"fa", "fm", "fc"});
   CHECK(visited<half::read>(halved, {purpose::backward}, true) == calls{"bc", "bm", "ba"});
   CHECK(visited<half::remember>(halved, {purpose::backward}, true) == calls{"gm", "ba"});
+}
+
+TEST_CASE("a tally is added to in the first forward, wanted or not, and never again") {
+  const auto item = noting<'a'>{} | counting<'t'>{} | noting<'c'>{};
+  CHECK(visited(item, {purpose::first_state, false}) == calls{"fa", "f-t"});
+  CHECK(visited(item, {purpose::rebuild, false}).empty());
+}
+
+TEST_CASE("a sum's gradient is its branch's and its own, whatever its rows held before") {
+  const auto item = residual(gelu());
+  using type = section<std::decay_t<decltype(item)>, half::whole, 0>;
+  const type own{leaves_of(item)};
+  const double xs[] = {-1.5, 0.25}, dys[] = {3, -2};
+  std::vector<double> x(xs, xs + 2), dy(dys, dys + 2), branch(2, std::nan(""));
+  section_cell<double, type> cell;
+  cell.gradient[1] = {branch.data(), 1, 2};
+  cpu::device<double> on(1);
+  const packed samples = packed::one(1);
+  const position edges[] = {0, 1};
+  chunk_place at;
+  at.rows = {0, 1};
+  at.samples = &samples;
+  at.grains = edges;
+  const view<double> dx =
+      run_backward(on, own, cell, at, 0, {{}, view<double>{x.data(), 1, 2}}, view<double>{},
+                   view<double>{dy.data(), 1, 2}, visit{purpose::backward});
+  const auto y = [](double v) { return v + v * std::erfc(-v / std::sqrt(2.)) / 2; };
+  for (position j = 0; j < 2; ++j) {
+    const double h = 1e-6, slope = (y(xs[j] + h) - y(xs[j] - h)) / (2 * h);
+    CHECK(dx(0, j) == doctest::Approx(dys[j] * slope).epsilon(1e-8));
+  }
 }

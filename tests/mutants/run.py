@@ -82,7 +82,7 @@ class Tree:
         self.call([*self.compiler, "-c", "tests/main.cpp", "-o", "main.o"], check=True)
 
     def call(self, command, **more):
-        return subprocess.run(["nice", *command], cwd=self.folder, stdout=subprocess.PIPE,
+        return subprocess.run(["nice", "-n", "5", *command], cwd=self.folder, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", **more)
 
     def run(self, test):
@@ -135,8 +135,9 @@ def main():
     parser.add_argument("--optimise", default="-Og")
     parser.add_argument("--eigen", default="/usr/include/eigen3")
     options = parser.parse_args()
-    chosen = [m for m in read_list(here / "list.txt")
-              if not options.names or m.name.startswith(tuple(options.names))]
+    everything = read_list(here / "list.txt")
+    chosen = list(dict.fromkeys(m for beginning in options.names or [""] for m in everything
+                                if m.name.startswith(beginning)))
 
     if options.list:
         moved = [m for m in chosen if mutated(m) is None]
