@@ -194,6 +194,19 @@ TEST_CASE("a scan whose two operands are one rows assigns its gradients apart") 
   CHECK(spare([](auto& at, auto x) { return scan(sigmoid(x), tanh(x), at.states(h)); }) < 0);
 }
 
+TEST_CASE("what is detached has no gradient, and nothing before it") {
+  const graph all = recorded([](auto& at, auto x) {
+    const variable y = matmul(x, at[w]);
+    return y * detach(matmul(exp(x), at[w]));
+  });
+  const tape t(all, true);
+  const int detached = last_of(all, operation::product);
+  CHECK(t.adjoint_at[std::size_t(detached)] == -1);
+  for (int i = 0; i < t.step_count; ++i)
+    CHECK((t.steps[std::size_t(i)].what == move::compute ||
+           t.steps[std::size_t(i)].node != detached));
+}
+
 TEST_CASE("rows that two memories hold are not written to one of them at once") {
   graph all;
   const variable x(all, all.append({.op = operation::input, .cols = in}));

@@ -74,6 +74,69 @@ TEST_CASE("bytes by hand: a fused head alone needs no stream, only one chunk of 
 
 namespace {
 
+struct scratch_tag {};
+template <int Cols>
+struct scribbling {
+  static constexpr bool backward_reads_output = false;
+  auto slots() const { return std::tuple{scratch(scratch_tag{}, Cols)}; }
+  void forward(auto&, auto, auto) const {}
+  void backward(auto&, auto, auto, auto, auto) const {}
+};
+
+template <class Item>
+std::size_t working_bytes(const Item& item) {
+  const section<Item, half::whole, 0> own{leaves_of(item)};
+  section_cell<double, section<Item, half::whole, 0>> cell;
+  layout_shape shape;
+  shape.chunk = C;
+  arena nothing;
+  place_working(nothing, own, section_instance{}, shape, true, cell);
+  return nothing.used();
+}
+
+}  // namespace
+
+TEST_CASE("bytes by hand: operators of a section share their scratch") {
+  CHECK(working_bytes(scribbling<3>{} | scribbling<9>{} | scribbling<5>{}) == room(C, 9));
+  CHECK(working_bytes(scribbling<3>{} | scribbling<5>{} | scribbling<9>{}) == room(C, 9));
+}
+
+namespace {
+
+struct held_tag {};
+struct handed_tag {};
+struct holding {
+  static constexpr reach sees = past;
+  static constexpr bool backward_reads_output = false;
+  auto slots() const { return std::tuple{memory(held_tag{}, 4), carry(handed_tag{}, 2, 3)}; }
+  void remember(auto&, auto) const {}
+  void forward(auto&, auto, auto) const {}
+  void backward(auto&, auto, auto, auto, auto) const {}
+  void release(auto&, auto, auto) const {}
+};
+
+}  // namespace
+
+TEST_CASE("bytes by hand: memories of a prefix and all tokens, carries and their two gradients") {
+  const section<holding, half::whole, 0> own{leaves_of(holding{})};
+  section_cell<double, section<holding, half::whole, 0>> cell;
+  layout_shape shape;
+  shape.tokens = 37;
+  shape.prefix = 30;
+  shape.states = {20, 1};
+  shape.parents = 11;
+  const auto bytes = [&](bool values, bool gradients) {
+    arena nothing;
+    place_state(nothing, own, section_instance{}, shape, values, gradients, cell);
+    return nothing.used();
+  };
+  CHECK(bytes(true, false) == room(67, 4) + room(21, 6) + room(11, 6));
+  CHECK(bytes(false, true) == room(67, 4) + room(2, 6) + room(11, 6));
+  CHECK(bytes(true, true) == bytes(true, false) + bytes(false, true));
+}
+
+namespace {
+
 struct extent {
   const std::byte* first;
   const std::byte* last;
@@ -131,4 +194,44 @@ TEST_CASE("what lives together shares no address; stages share theirs") {
   std::vector<extent> both = first;
   both.insert(both.end(), second.begin() + position(lasting.size()), second.end());
   CHECK_FALSE(disjoint(both));
+}
+
+TEST_CASE("a fused head stands on no row that its chunk's backward reads again") {
+  const instance_list<std::decay_t<decltype(model)>> list(model, d);
+  storage<cpu::device<double>, std::decay_t<decltype(model)>> places(list);
+  const step_plan p = complete({{{0, 2}}, C, 8, true});
+  const mapped_block block(p.peak());
+  arena from(block.data(), block.size());
+  places.place(from, list, p, false);
+  std::vector<extent> lasting{extent_of(places.chunk_gradient), extent_of(places.head.result),
+                              extent_of(places.head.tokens), extent_of(places.head.slopes)};
+  for (position i = 0; i < 2; ++i)
+    places.with(list, i, [&](const auto& section, auto& cell) {
+      for_each_slot(section, list.sections[std::size_t(i)], [&](auto op, auto k, const auto& slot) {
+        constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
+        const auto& slots = std::get<op>(cell.operators);
+        if constexpr (kind == slot_kind::saved || kind == slot_kind::keepable ||
+                      kind == slot_kind::memory)
+          lasting.push_back(extent_of(slots.value[k]));
+        if constexpr (kind == slot_kind::memory) lasting.push_back(extent_of(slots.gradient[k]));
+      });
+    });
+  CHECK(lasting.size() >= 12);
+  CHECK(disjoint(lasting));
+}
+
+TEST_CASE("bytes by hand: a checkpoint holds its stage's input") {
+  const auto widening = residual(linear(d, d)) | linear(d, 24) | gated_recurrence(24, 5);
+  const instance_list<std::decay_t<decltype(widening)>> list(widening, d);
+  storage<cpu::device<double>, std::decay_t<decltype(widening)>> places(list);
+  step_plan p;
+  p.shape.samples = samples;
+  p.grains = p.head_grains = p.chunks = p.head_chunks = {0, T};
+  p.context_grains = p.context_chunks = {0};
+  p.choice.stages = {{0, 1}, {1, 3}};
+  arena nothing;
+  CHECK(places.place(nothing, list, p, false).checkpoints == room(T, d));
+  p.choice.stages = {{0, 2}, {2, 3}};
+  arena again;
+  CHECK(places.place(again, list, p, false).checkpoints == room(T, 24));
 }

@@ -49,6 +49,22 @@ TEST_CASE("cross entropy of a row is the sum over its classes") {
     }
 }
 
+TEST_CASE("cross entropy of large logits: differences count from the base, z_loss from 0") {
+  const cross_entropy loss{.label_smoothing = 0.25, .z_loss = 0.5};
+  const token_term term = loss.term({2, 1, 0.5, 1e7}, {});  // lse, target and mean beyond 1e7
+  CHECK(term.value == doctest::Approx(0.75 * 1 + 0.25 * 1.5 + 0.5 * 10000002. * 10000002.));
+  CHECK(term.slopes.lse == doctest::Approx(1 + 10000002.));
+}
+
+TEST_CASE("cross entropy: options out of their range are named; smoothing wants the mean") {
+  CHECK_THROWS_AS(cross_entropy{.label_smoothing = 1.01}.check(1), data_error);
+  CHECK_THROWS_AS(cross_entropy{.label_smoothing = -0.01}.check(1), data_error);
+  CHECK_THROWS_AS(cross_entropy{.z_loss = -1}.check(1), data_error);
+  CHECK_NOTHROW(cross_entropy{.label_smoothing = 1}.check(1));
+  CHECK(cross_entropy{.label_smoothing = 0.1}.wants_mean());
+  CHECK_FALSE(cross_entropy{}.wants_mean());
+}
+
 TEST_CASE("cross entropy keeps the laws with every option") {
   const cross_entropy cases[] = {
       {},

@@ -21,7 +21,7 @@ TEST_CASE("direct preference is the mean of -log sigmoid over pairs") {
   const std::vector<double> sums{-2.5, -2.75, -6, -9};
   const auto softplus = [](double m) { return std::log1p(std::exp(-m)); };
   const double m1 = 0.3 * ((-2.5 + 3) - (-2.75 + 2)), m2 = 0.3 * ((-9. + 5) - (-6. + 7));
-  std::vector<double> slopes(4);
+  std::vector<double> slopes(4, 7.);  // assigned, not added to
   CHECK(loss.couple(sums, slopes) == doctest::Approx((softplus(m1) + softplus(m2)) / 2));
   for (std::size_t s = 0; s < sums.size(); ++s) {
     const double h = 1e-6;
