@@ -58,9 +58,9 @@ def read_list(path):
     return mutants
 
 
-def mutated(m):
+def mutated(m, folder):
     """The file's text with the mutant in it; None when its text does not stand there just once."""
-    text = (root / m.file).read_text()
+    text = (folder / m.file).read_text()
     # A text begins and ends anywhere in its lines; between lines it is compared with its indent.
     old, new = "\n".join(m.old), "\n".join(m.new)
     if not m.old or text.count(old) != 1:
@@ -103,7 +103,7 @@ class Tree:
 
 
 def judge(tree, m):
-    text = mutated(m)
+    text = mutated(m, tree.folder)
     if text is None:
         return "text has moved", ""
     path = tree.folder / m.file
@@ -140,15 +140,14 @@ def main():
                                 if m.name.startswith(beginning)))
 
     if options.list:
-        moved = [m for m in chosen if mutated(m) is None]
+        moved = [m for m in chosen if mutated(m, root) is None]
         for m in moved:
             print(f"{m.name}: its text does not stand just once in {m.file}")
-        for what, missing in (("test", [(m, t) for m in chosen for t in m.tests]),):
-            for m, t in missing:
-                if not (root / t).exists():
-                    sys.exit(f"{m.name}: no {what} {t}")
-        print(f"{len(chosen)} mutants, {len(moved)} of them moved")
-        return 1 if moved else 0
+        lost = [(m, t) for m in chosen for t in m.tests if not (root / t).exists()]
+        for m, t in lost:
+            print(f"{m.name}: there is no {t}")
+        print(f"{len(chosen)} mutants, {len(moved)} of them moved, {len(lost)} tests lost")
+        return 1 if moved or lost else 0
 
     with tempfile.TemporaryDirectory(prefix="mutants.") as folder:
         tree = Tree(folder, options)
