@@ -13,7 +13,7 @@ namespace streambp::laws {
 // Names of the broken laws, each once.
 inline std::string broken(const report& r) {
   std::string names;
-  for (int l = 0; l <= int(law::nothing_to_see); ++l)
+  for (int l = 0; l < law_count; ++l)
     if (r.breaks(law(l))) names += (names.empty() ? "" : ", ") + std::string(name_of(law(l)));
   return names;
 }

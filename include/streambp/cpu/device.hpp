@@ -7,6 +7,7 @@
 
 #include "../core/grain.hpp"
 #include "../core/view.hpp"
+#include "../primitives/task_runner.hpp"
 #include "blocking.hpp"
 #include "isa.hpp"
 #include "pool.hpp"
@@ -40,8 +41,14 @@ class device {
 
   template <class Task>
   void parallel(position tasks, const Task& task) const {
-    pool_->run(tasks, task);
+    if (runner_ == nullptr) return pool_->run(tasks, task);
+    runner_->run(
+        tasks, [](const void* f, position i, int t) { (*static_cast<const Task*>(f))(i, t); },
+        &task);
   }
+  // Tasks go to `by` until it is null again; loops over rows then have a task a row.
+  void run_by(task_runner* by) { runner_ = by; }
+  bool row_by_row() const { return runner_ != nullptr; }
 
   void count(position flops) { flops_ += flops; }
   position flops() const { return flops_; }
@@ -50,6 +57,7 @@ class device {
  private:
   std::unique_ptr<cpu::pool> pool_;
   Scalar* packing_ = nullptr;
+  task_runner* runner_ = nullptr;
   position flops_ = 0;
 };
 

@@ -15,7 +15,8 @@ inline namespace STREAMBP_ISA {
 // Calls f(first, last) with ranges of rows of about 16384 entries.
 template <class S, class F>
 void for_row_ranges(device<S>& on, position rows, position cols, const F& f) {
-  const position some = std::max<position>(1, 16384 / std::max<position>(1, cols));
+  const position some =
+      on.row_by_row() ? 1 : std::max<position>(1, 16384 / std::max<position>(1, cols));
   on.parallel(ceil_div(rows, some),
               [&](position task, int) { f(task * some, std::min(rows, (task + 1) * some)); });
 }

@@ -48,7 +48,7 @@ inline void check_batch_independence(report& r, subject& of, given data, const s
     if (own.rows() == 0) continue;
     const given d = alone(data, s);
     if (of.split.crosses && d.beside.tokens() == 0) continue;  // sees nothing: 0 in every sum
-    const outcome o = of.run(of.plans(d.samples, d.prefix, d.beside).streamed)->step(d);
+    const outcome o = of.run(of.streamed(d.samples, d.prefix, d.beside))->step(d);
     sum.value += o.value;
     magnitude += std::abs(o.value);
     for (std::size_t k = 0; k < o.tensors.size(); ++k) {

@@ -3,6 +3,8 @@
 // it does not declare, writes nothing that is not its own.
 #pragma once
 
+#include <utility>
+
 #include "subject.hpp"
 
 namespace streambp::laws {
@@ -28,6 +30,70 @@ inline bool may_see(reach sees, const packed& samples, position b, position a) {
   if (b < 0) return false;
   return sees != reach::row && samples.segment_at(a) == samples.segment_at(b) &&
          (sees == reach::all || a < b);
+}
+
+// Every sample without its end: `left(rows)` of its rows are left.
+template <class Left>
+given shortened(const given& all, const Left& left_of) {
+  given d = all;
+  std::vector<position> offsets{0}, rows;
+  for (position s = 0; s < all.samples.segments(); ++s) {
+    const row_range own = all.samples.segment(s);
+    const position left = left_of(own.rows());
+    for (position t = own.first; t < own.first + left; ++t) rows.push_back(t);
+    offsets.push_back(offsets.back() + left);
+  }
+  d.samples = packed(std::move(offsets));
+  const auto cut = [&](auto& v) {
+    const position cols = position(v.size()) / all.samples.tokens();
+    auto old = std::exchange(v, {});
+    for (const position t : rows)
+      if (cols > 0)
+        v.insert(v.end(), old.begin() + t * cols, old.begin() + (t + 1) * cols);
+  };
+  cut(d.rows);
+  cut(d.tokens);
+  cut(d.c);
+  return d;
+}
+
+// A row does not know how many come after it: of shorter samples, what is left keeps its bits; in a
+// tile that is shorter, too, its numbers, as a product with fewer rows may round otherwise.
+template <class Left>
+void check_length(report& r, subject& of, const given& data, const outcome& before,
+                  const tolerance& allow, bool whole_tiles, const Left& left_of) {
+  const given shorter = shortened(data, left_of);
+  const step_plan plan = of.streamed(shorter.samples, shorter.prefix, shorter.beside);
+  const outcome o = of.run(plan)->step(shorter);
+  for (std::size_t k = 0; k < o.tensors.size(); ++k) {
+    const tensor& t = o.tensors[k];
+    if (t.kind != tensor_kind::output &&
+        !(t.kind == tensor_kind::input && of.split.sees == reach::row))
+      continue;
+    tensor kept = t;  // the rows that are left, of the longer samples
+    for (position s = 0; s < shorter.samples.segments(); ++s) {
+      const row_range to = shorter.samples.segment(s), from = data.samples.segment(s);
+      std::copy_n(before.tensors[k].data.begin() + from.first * t.cols, to.rows() * t.cols,
+                  kept.data.begin() + to.first * t.cols);
+    }
+    if (const auto where =
+            whole_tiles ? other_bits(kept, t, shorter.samples, [](position) { return true; })
+                        : beyond(kept, t, allow.rounding * of.epsilon(), 0, shorter.samples);
+        !where.empty())
+      r.add(law::declaration,
+            sentence("when samples lose their last tokens, ", where,
+                     ", though no row may notice what follows; ", words(plan)));
+  }
+}
+
+inline void check_length(report& r, subject& of, const given& data, const outcome& before,
+                         const tolerance& allow, position tile) {
+  if (of.split.sees == reach::all) return;
+  check_length(r, of, data, before, allow, true, [tile](position rows) {
+    return rows <= tile ? rows : (rows - 1) / tile * tile;
+  });
+  check_length(r, of, data, before, allow, false,
+               [](position rows) { return rows - (rows + 2) / 3; });
 }
 
 // Moves one row of x, then one of dy, and looks at who noticed.

@@ -216,6 +216,7 @@ class engine_subject : public subject {
     scores = !is_functional<Loss> && !loss_traits<Loss>::sees_rows;
     if constexpr (!is_functional<Loss>) ignored = loss_traits<Loss>::ignore_index(loss);
     couples = loss_traits<Loss>::couples || split.tallies;
+    owns_rows = !is_functional<Loss> && loss_traits<Loss>::sees_rows;
   }
 
   const parameter_table& parameters() const override { return list_.table; }
@@ -223,6 +224,24 @@ class engine_subject : public subject {
     return basic_engine<device, model_type, Loss>::initial_size_of(list_, prefix);
   }
   plan_list plans(const packed& samples, position prefix, const packed& beside = {}) override {
+    return every_plan<device, model_type, Loss>(model_, samples, options_for(prefix, beside));
+  }
+  step_plan streamed(const packed& samples, position prefix, const packed& beside,
+                     int threads) override {
+    plan_options options = options_for(prefix, beside);
+    options.threads = threads;
+    planner<device, model_type, Loss> p(model_, samples, options);
+    return p.complete(streamed_choice(p.model(), grains_));
+  }
+  step_plan plain(const packed& samples, position prefix, const packed& beside) override {
+    return planner<device, model_type, Loss>(model_, samples, options_for(prefix, beside)).plain();
+  }
+  std::unique_ptr<stepper> run(const step_plan& plan) override {
+    return std::make_unique<engine_stepper<Scalar, model_type, Loss>>(plan, model_, loss_, *this);
+  }
+
+ private:
+  plan_options options_for(position prefix, const packed& beside) const {
     plan_options options;
     options.features = features;
     options.prefix = prefix;
@@ -232,13 +251,9 @@ class engine_subject : public subject {
       options.context = beside;
       options.context_features = features;
     }
-    return every_plan<device, model_type, Loss>(model_, samples, options);
-  }
-  std::unique_ptr<stepper> run(const step_plan& plan) override {
-    return std::make_unique<engine_stepper<Scalar, model_type, Loss>>(plan, model_, loss_, *this);
+    return options;
   }
 
- private:
   model_type model_;
   Loss loss_;
   geometry grains_;

@@ -10,8 +10,8 @@
 namespace streambp::laws {
 
 inline void check_frozen(report& r, subject& trained, subject& frozen, const given& data) {
-  const step_plan plan = trained.plans(data.samples, data.prefix, data.beside).streamed;
-  const step_plan cheap = frozen.plans(data.samples, data.prefix, data.beside).streamed;
+  const step_plan plan = trained.streamed(data.samples, data.prefix, data.beside);
+  const step_plan cheap = frozen.streamed(data.samples, data.prefix, data.beside);
   frozen.watched = {.on = true, .poison = std::nan("")};
   frozen.run(cheap)->step(data);
   const std::string written = std::exchange(frozen.watched, {}).written;

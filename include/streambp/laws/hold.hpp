@@ -11,10 +11,14 @@
 #include "declaration.hpp"
 #include "engine_subject.hpp"
 #include "frozen.hpp"
+#include "kinks.hpp"
 #include "nothing_to_see.hpp"
 #include "plan_independence.hpp"
+#include "randomness.hpp"
 #include "recomputation.hpp"
 #include "shared_prompt.hpp"
+#include "single_precision.hpp"
+#include "task_order.hpp"
 
 namespace streambp::laws {
 
@@ -29,7 +33,8 @@ inline void judge(report& r, subject& of, const given& data, const tolerance& al
   if (!r.breaks(law::recomputation)) check_watched(r, of, data, plans.streamed, streamed);
   if (!r.breaks(law::recomputation) && !r.breaks(law::declaration))
     check_finite(r, streamed, data, plans.streamed);
-  if (r.breaks(law::recomputation) || r.breaks(law::declaration) || r.breaks(law::nothing_to_see)) {
+  if (r.breaks(law::recomputation) || r.breaks(law::declaration) || r.breaks(law::nothing_to_see) ||
+      r.breaks(law::finite)) {
     for (const law l : {law::plan_independence, law::batch_independence, law::accumulation,
                         law::central_differences})
       r.skip(l);
@@ -38,10 +43,21 @@ inline void judge(report& r, subject& of, const given& data, const tolerance& al
   check_plan_independence(r, of, data, plans, plain, stride);
   check_reach(r, of, data, plans.streamed, streamed);
   check_accumulation(r, of, data, plans.streamed, streamed, allowed);
-  if (of.couples || r.breaks(law::plan_independence))  // packing changes chunks, too
+  if (r.breaks(law::plan_independence))  // packing changes chunks, too
     r.skip(law::batch_independence);
+  else if (of.couples)
+    r.skip(law::batch_independence, "the value is no sum over samples");
+  else if (of.owns_rows)
+    r.skip(law::batch_independence,
+           "a loss of whole rows may hold rows of its own by their place in the batch, and samples "
+           "packed otherwise stand elsewhere");
   else
     check_batch_independence(r, of, data, plans.streamed, allowed);
+  // Of what is right so far: a fault that is known shows here, too.
+  if (r && !of.scores && !of.owns_rows && !of.couples) 
+    check_length(r, of, data, streamed, allowed, plans.streamed.shape.grains.tile);
+  if (r && !of.owns_rows) check_randomness(r, of, data, plans.streamed);
+  if (r) check_task_order(r, of, data, streamed);
   if (of.single) return;
   check_differences(r, of, data, plans.streamed, streamed, allowed);
 }
@@ -68,6 +84,28 @@ inline void judge(report& r, subject& of, const setting& s) {
   check_untouched(r, of, data, plan);
 }
 
+// What needs both precisions, and places that are visited apart: of what is right so far.
+inline void judge_together(report& r, subject& exact, subject& single, const setting& s) {
+  if (!r) return;
+  const given ordinary = [&] {
+    given d = data_for(single, s, 0);
+    d.initial.clear();
+    return d;
+  }();
+  r.speak_of("");
+  check_single_precision(r, exact, single, ordinary, "", s.allowed);
+  const bool states = single.initial_size(s.prefix) > 0;
+  const given data = states ? data_for(single, s, s.prefix) : ordinary;
+  if (states) check_single_precision(r, exact, single, data, "", s.allowed);
+  for (const visit& v : visits_of(single, data)) {
+    if (r) check_single_precision(r, exact, single, v.data, sentence(" ", v.words), s.allowed);
+    r.speak_of("fp64");
+    if (r && !exact.scores)
+      check_visit(r, exact, v, exact.plain(data.samples, data.prefix, data.beside), s.allowed);
+    r.speak_of("");
+  }
+}
+
 // A layer, or a composition. Throws shape_error when it does not take the setting's rows.
 template <class Layer>
 report hold(const Layer& layer, const setting& s) {
@@ -80,6 +118,7 @@ report hold(const Layer& layer, const setting& s) {
     judge(r, exact, s);
     engine_subject<float, Layer, functional<float>> single(layer, {}, s);
     judge(r, single, s);
+    judge_together(r, exact, single, s);
     if constexpr (has_parameters<Layer>) {
       r.speak_of("fp64");
       const auto still = streambp::frozen(layer);
@@ -88,6 +127,8 @@ report hold(const Layer& layer, const setting& s) {
       given data = data_for(exact, s, 0);
       data.initial.clear();
       check_frozen(r, exact, frozen, data);
+      if (exact.initial_size(s.prefix) > 0)
+        check_frozen(r, exact, frozen, data_for(exact, s, s.prefix));
     }
   }
   return r;
@@ -105,6 +146,7 @@ report hold_loss(const Loss& loss, setting s) {
     judge(r, exact, s);
     engine_subject<float, model_type, Loss> single(model, loss, s);
     judge(r, single, s);
+    judge_together(r, exact, single, s);
   }
   return r;
 }

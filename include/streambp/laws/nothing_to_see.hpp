@@ -13,9 +13,19 @@ inline std::string not_finite(const outcome& o, const packed& samples) {
   return std::isfinite(o.value) ? "" : sentence("the value is ", o.value);
 }
 
+// A result that is no number at a sample's first token is one of nothing to see; any other number
+// is missed where it stands.
 inline void check_finite(report& r, const outcome& o, const given& data, const step_plan& plan) {
-  if (const auto where = not_finite(o, data.samples); !where.empty())
-    r.add(law::nothing_to_see, sentence(where, "; ", words(plan)));
+  const auto where = not_finite(o, data.samples);
+  if (where.empty()) return;
+  bool at_first = false;
+  for (position s = 0; s < data.samples.segments() && !at_first; ++s)
+    for (const tensor& t : o.tensors)
+      if (const row_range own = data.samples.segment(s);
+          t.kind == tensor_kind::output && own.rows() > 0)
+        for (position j = 0; j < t.cols; ++j)
+          at_first |= !std::isfinite(t.data[std::size_t(own.first * t.cols + j)]);
+  r.add(at_first ? law::nothing_to_see : law::finite, sentence(where, "; ", words(plan)));
 }
 
 // Of a loss: no label counts.

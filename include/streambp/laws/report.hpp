@@ -21,8 +21,15 @@ enum class law : unsigned char {
   memory,               // predicted bytes are taken, no others; nothing else is written
   flops,                // FLOPs counted are those planned
   recomputation,        // a repeated step has no side effects and replays randomness
-  nothing_to_see        // rows with nothing to see, batches with nothing to score, give 0
+  nothing_to_see,       // rows with nothing to see, batches with nothing to score, give 0
+  finite,               // results and gradients are numbers
+  kinks,                // gradients are slopes, or between them, at zeros and ties
+  single_precision,     // fp32 gives what fp64 gives
+  task_order,           // tasks of a layer's loops do not depend on each other
+  randomness            // draws follow seed and step
 };
+
+inline constexpr int law_count = int(law::randomness) + 1;
 
 constexpr const char* name_of(law l) {
   switch (l) {
@@ -46,6 +53,16 @@ constexpr const char* name_of(law l) {
       return "recomputation has no side effects";
     case law::nothing_to_see:
       return "nothing to see gives 0";
+    case law::finite:
+      return "gradients are numbers";
+    case law::kinks:
+      return "slopes at zeros and ties";
+    case law::single_precision:
+      return "fp32 agrees with fp64";
+    case law::task_order:
+      return "tasks in any order";
+    case law::randomness:
+      return "draws follow seed and step";
   }
   return "";
 }
@@ -60,17 +77,18 @@ class report {
  public:
   explicit operator bool() const { return findings_.empty(); }
 
-  // Keeps the first finding of a law in each precision: the others follow from the same fault.
+  // Keeps the first finding of a law: the others, of another precision too, follow from the same
+  // fault.
   void add(law broken, std::string what) {
+    if (breaks(broken)) return;
     if (!precision_.empty()) what = precision_ + ": " + what;
-    for (const finding& f : findings_)
-      if (f.broken == broken && f.what.compare(0, precision_.size(), precision_) == 0) return;
     findings_.push_back({broken, std::move(what)});
   }
-  // A law whose premise is broken says nothing of its own.
-  void skip(law unjudged) {
-    if (std::find(unjudged_.begin(), unjudged_.end(), unjudged) == unjudged_.end())
-      unjudged_.push_back(unjudged);
+  // A law whose premise is broken, or that cannot speak of the subject, says nothing of its own.
+  void skip(law unjudged, std::string why = "its premise is broken") {
+    if (std::find(unjudged_.begin(), unjudged_.end(), unjudged) != unjudged_.end()) return;
+    unjudged_.push_back(unjudged);
+    reasons_.push_back(std::move(why));
   }
   void speak_of(std::string precision) { precision_ = std::move(precision); }
   void count_plans(std::size_t n) { plans_ += n; }
@@ -82,15 +100,18 @@ class report {
   }
   const std::vector<finding>& findings() const { return findings_; }
   const std::vector<law>& unjudged() const { return unjudged_; }
+  const std::string& reason(std::size_t i) const { return reasons_[i]; }
   // How much was tried, so that a test can insist on it.
   std::size_t plans() const { return plans_; }
   std::size_t steps() const { return steps_; }
   double largest_error = 0;         // of central differences
+  double largest_single = 0;        // of fp32, in shifts that moving all inputs by a rounding makes
   bool counted_allocations = true;  // false: count_allocations.hpp is not part of the program
 
  private:
   std::vector<finding> findings_;
   std::vector<law> unjudged_;
+  std::vector<std::string> reasons_;
   std::string precision_;
   std::size_t plans_ = 0, steps_ = 0;
 };
@@ -98,8 +119,9 @@ class report {
 inline std::ostream& operator<<(std::ostream& out, const report& r) {
   for (const finding& f : r.findings())
     out << "broken: " << name_of(f.broken) << "\n    " << f.what << '\n';
-  for (const law l : r.unjudged())
-    if (!r.breaks(l)) out << "not judged: " << name_of(l) << '\n';
+  for (std::size_t i = 0; i < r.unjudged().size(); ++i)
+    if (const law l = r.unjudged()[i]; !r.breaks(l))
+      out << "not judged: " << name_of(l) << " (" << r.reason(i) << ")\n";
   if (r) out << "all laws hold";
   out << " (" << r.plans() << " plans, " << r.steps() << " steps, differences within "
       << r.largest_error

@@ -95,7 +95,7 @@ inline void check_shared_prompt(report& r, subject& of, const given& data, const
 
   const full_samples full(data.samples);
   const outcome repeated = folded(
-      of.run(of.plans(full.samples, data.prefix).streamed)->step(unshared(data, full, tokens)),
+      of.run(of.streamed(full.samples, data.prefix))->step(unshared(data, full, tokens)),
       full, tokens);
   const double allowed = allow.rounding * of.epsilon(),
                least = allow.smallest * plain.largest_gradient();

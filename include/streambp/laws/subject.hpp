@@ -54,6 +54,9 @@ class subject {
   virtual const parameter_table& parameters() const = 0;
   virtual position initial_size(position prefix) const = 0;
   virtual plan_list plans(const packed& samples, position prefix, const packed& beside = {}) = 0;
+  virtual step_plan streamed(const packed& samples, position prefix, const packed& beside = {},
+                             int threads = 1) = 0;
+  virtual step_plan plain(const packed& samples, position prefix, const packed& beside = {}) = 0;
   virtual std::unique_ptr<stepper> run(const step_plan& plan) = 0;
 
   position results = 0;  // width of y
@@ -63,6 +66,7 @@ class subject {
   bool scores = false;  // a loss is on trial: labels count
   std::int32_t ignored = -100;
   bool couples = false;    // the value is no sum over samples
+  bool owns_rows = false;  // a loss that may hold rows of its own, by their place in the batch
   watch watched{};         // of the layers inside
   report* into = nullptr;  // steps report broken promises here
 

@@ -5,6 +5,7 @@
 
 #include "../core/error.hpp"
 #include "../layers/compose.hpp"
+#include "ordered_tasks.hpp"
 
 namespace streambp::laws {
 
@@ -13,8 +14,9 @@ namespace streambp::laws {
 struct watch {
   bool on = false;
   double poison = 0;
-  std::string written{};  // the first wrong write
-  double lift = 0;        // what dx holds before a call that adds to it; taken away behind it
+  std::string written{};           // the first wrong write
+  double lift = 0;                 // in dx before a call that adds to it; taken away behind it
+  ordered_tasks* tasks = nullptr;  // run the tasks of the layer's loops
 
   void expect(bool right, const char* layer, const char* call, const char* what) {
     if (!right && written.empty()) written = sentence(layer, ": ", call, " writes ", what);

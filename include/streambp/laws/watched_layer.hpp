@@ -28,6 +28,31 @@ class lifted_rows {
   double by_;
 };
 
+// For the time of a call the watch's tasks run the layer's loops, and look at what the call may
+// write: `rows` and the layer's slots.
+template <class L, class At, class Rows>
+class watched_loops {
+ public:
+  watched_loops(const watched<L>& w, At& at, Rows rows) : w_(w), at_(at) {
+    if (w.by->tasks == nullptr) return;
+    if constexpr (requires { w.by->tasks->look_at(rows); }) w.by->tasks->look_at(rows);
+    for (const auto* of : {&at.cell.value, &at.cell.gradient, &at.cell.kept})
+      for (const auto& slot : *of) w.by->tasks->look_at(slot);
+    at.on.run_by(w.by->tasks);
+  }
+  ~watched_loops() {
+    if (w_.by->tasks == nullptr) return;
+    at_.on.run_by(nullptr);
+    w_.by->tasks->look_away();
+  }
+  watched_loops(const watched_loops&) = delete;
+  watched_loops& operator=(const watched_loops&) = delete;
+
+ private:
+  const watched<L>& w_;
+  At& at_;
+};
+
 }  // namespace laws
 
 // Forwards everything to the layer; each call through a watched_call while the watch is on.
@@ -44,7 +69,10 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   template <class At, class X>
   requires requires(const L& layer, At& at, X x) { traits::remember(layer, at, x); }
   static void remember(const watched& w, At& at, X x) {
-    if (!w.by->on || at.on.counts_only()) return traits::remember(w.layer, at, x);
+    if (!w.by->on || at.on.counts_only()) {
+      const laws::watched_loops<L, At, X> loops(w, at, x);
+      return traits::remember(w.layer, at, x);
+    }
     laws::watched_call<L, At> call(w, at, "remember");
     laws::guarded_rows given(x, w.by->poison);
     call.hide_memory_but_own();
@@ -56,7 +84,10 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   template <class At, class X, class Y>
   requires requires(const L& layer, At& at, X x, Y y) { traits::forward(layer, at, x, y); }
   static void forward(const watched& w, At& at, X x, Y y) {
-    if (!w.by->on || at.on.counts_only()) return traits::forward(w.layer, at, x, y);
+    if (!w.by->on || at.on.counts_only()) {
+      const laws::watched_loops<L, At, Y> loops(w, at, y);
+      return traits::forward(w.layer, at, x, y);
+    }
     laws::watched_call<L, At> call(w, at, "forward");
     laws::guarded_rows given(x, w.by->poison), result(y, w.by->poison, true);
     call.forget_saved();
@@ -73,6 +104,7 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
     if (at.on.counts_only()) return traits::backward(w.layer, at, x, y, dy, dx);
     if (!w.by->on) {
       const laws::lifted_rows<Y> lifted(dx, w.by->lift);
+      const laws::watched_loops<L, At, Y> loops(w, at, dx);
       return traits::backward(w.layer, at, x, y, dy, dx);
     }
     laws::watched_call<L, At> call(w, at, "backward");
@@ -94,6 +126,7 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
     if (at.on.counts_only()) return traits::release(w.layer, at, x, dx);
     if (!w.by->on) {
       const laws::lifted_rows<Y> lifted(dx, w.by->lift);
+      const laws::watched_loops<L, At, Y> loops(w, at, dx);
       return traits::release(w.layer, at, x, dx);
     }
     laws::watched_call<L, At> call(w, at, "release");

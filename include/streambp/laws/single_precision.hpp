@@ -1,0 +1,49 @@
+// Law: in fp32 a step gives what it gives in fp64, to fp32's rounding.
+#pragma once
+
+#include "nothing_to_see.hpp"
+
+namespace streambp::laws {
+
+// Every number moved by up to a rounding of fp32.
+inline given jittered(given d, int way) {
+  constexpr double epsilon = std::numeric_limits<float>::epsilon();
+  for (auto* all : {&d.parameters, &d.rows, &d.context, &d.c, &d.initial, &d.weights})
+    for (std::size_t i = 0; i < all->size(); ++i)
+      (*all)[i] *= 1 + epsilon * wave(position(i), 31 + way);
+  return d;
+}
+
+// What rounding of fp32 may do is measured in fp64: how far the step moves when all that it is
+// given moves by a rounding.
+inline void check_single_precision(report& r, subject& exact, subject& single, const given& data,
+                                   const std::string& where_it_was, const tolerance& allow) {
+  const outcome right = exact.run(exact.streamed(data.samples, data.prefix, data.beside))->step(data);
+  if (!not_finite(right, data.samples).empty()) return;
+  const outcome o = single.run(single.streamed(data.samples, data.prefix, data.beside))->step(data);
+  std::vector<outcome> moved;
+  for (int way = 0; way < 3; ++way)
+    moved.push_back(exact.run(exact.streamed(data.samples, data.prefix, data.beside))
+                        ->step(jittered(data, way)));
+  const double least = allow.smallest * right.largest_gradient();
+  constexpr double epsilon = std::numeric_limits<float>::epsilon();
+  for (std::size_t k = 0; k < o.tensors.size(); ++k) {
+    const tensor& t = right.tensors[k];
+    double shift = epsilon * std::max(t.largest(), least);
+    for (const outcome& m : moved)
+      for (std::size_t i = 0; i < t.data.size(); ++i)
+        shift = std::max(shift, std::abs(m.tensors[k].data[i] - t.data[i]));
+    const double within = allow.single * shift;
+    for (std::size_t i = 0; i < t.data.size(); ++i) {
+      const double difference = std::abs(o.tensors[k].data[i] - t.data[i]);
+      r.largest_single = std::max(r.largest_single, difference / shift);
+      if (!(difference <= within))
+        r.add(law::single_precision,
+              sentence(place_of(t, i, data.samples), " is ", o.tensors[k].data[i], " in fp32 and ",
+                       t.data[i], " in fp64", where_it_was, ": a difference of ", difference,
+                       " where ", within, " is allowed"));
+    }
+  }
+}
+
+}  // namespace streambp::laws
