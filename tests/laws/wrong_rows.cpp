@@ -37,6 +37,11 @@ TEST_CASE("each fault of a row layer breaks the law that speaks of it") {
       {row_fault::overruns_slot, "memory is what was planned"},
       {row_fault::nothing_at_first, "nothing to see gives 0"},
       {row_fault::frozen_stops_gradient, "frozen costs nothing"},
+      {row_fault::single_only, "fp32 agrees with fp64"},
+      {row_fault::float_constant, "central differences"},
+      {row_fault::knows_length, "the declaration is true"},
+      {row_fault::divides_by_x, "slopes at zeros and ties"},
+      {row_fault::ignores_seed, "draws follow seed and step"},
   };
   for (const auto& c : cases) {
     if (c.fault == row_fault::allocates && !laws::counts_allocations()) continue;

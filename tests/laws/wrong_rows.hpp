@@ -27,6 +27,11 @@ enum class row_fault : unsigned char {
   overruns_slot,          // by a row, which a larger chunk has
   nothing_at_first,       // 0 / 0 for rows without one before
   frozen_stops_gradient,  // no dx where no parameter is trained
+  single_only,            // dx is wrong by a thousandth in fp32
+  float_constant,         // dx is rounded as by a constant of backward that is a float
+  knows_length,           // of the sample
+  divides_by_x,           // in backward: 0 / 0 at zeros
+  ignores_seed,           // and follows the step
 };
 
 struct wrong_rows {
@@ -90,6 +95,9 @@ struct wrong_rows {
           auto d = dy(i, j) * scale<decltype(dy(0, 0))>(at, i);
           if (partner >= 0) d += dy(partner, j) / 2;
           if (fault == row_fault::assigns_dx) dx(i, j) = 0;
+          if (fault == row_fault::single_only && sizeof(d) == 4) d *= scalar_of(dx, 1.001);
+          if (fault == row_fault::float_constant) d *= scalar_of(dx, 3 * double(1 / 3.0f));
+          if (fault == row_fault::divides_by_x) d *= x(i, j) / x(i, j);
           dx(i, j) += scalar_of(dx, sign * 2) * g(0, j) * x(i, j) * d;
         }
     if (fault == row_fault::overwrites_dy) dy(0, 0) = 0;
@@ -108,6 +116,11 @@ struct wrong_rows {
     double factor = 1;
     if (fault == row_fault::depends_on_chunk) factor += 0.01 * double(i);
     if (fault == row_fault::depends_on_axis) factor += 0.01 * double(at.chunk.rows.first + i);
+    if (fault == row_fault::ignores_seed) factor += 0.01 * double(at.chunk.step);
+    if (fault == row_fault::knows_length) {
+      const packed& samples = *at.chunk.samples;
+      factor += 0.01 * double(samples.segment(samples.segment_at(at.chunk.rows.first + i)).rows());
+    }
     return std::decay_t<Entry>(factor);
   }
   // Rows 2k and 2k + 1 of a segment are never in different tiles.

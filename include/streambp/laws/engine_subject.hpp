@@ -152,10 +152,11 @@ class engine_stepper : public stepper {
     if (engine_.high_water() != p.peak())
       r.add(law::memory, sentence("the arena handed out ", engine_.high_water(), " bytes, ",
                                   p.peak(), " were planned; ", words(p)));
-    if (asked != 0 && !of_.watched.on)
+    const bool ordinary = !of_.watched.on && of_.watched.tasks == nullptr;
+    if (asked != 0 && ordinary)
       r.add(law::memory,
             sentence("memory was asked for ", asked, " times during a step; ", words(p)));
-    if (stack > most_stack && !of_.watched.on)
+    if (stack > most_stack && ordinary)
       r.add(law::memory, sentence("a step went ", stack, " bytes or more down the stack, where ",
                                   most_stack, " are allowed; ", words(p)));
     if (!b.intact(data))
