@@ -25,7 +25,8 @@ inline void check_single_precision(report& r, subject& exact, subject& single, c
   for (int way = 0; way < 3; ++way)
     moved.push_back(exact.run(exact.streamed(data.samples, data.prefix, data.beside))
                         ->step(jittered(data, way)));
-  const double least = allow.smallest * right.largest_gradient();
+  // A gradient that cancels inside, as a norm's of one column does, is rounded by what cancelled.
+  const double least = right.largest_gradient();
   constexpr double epsilon = std::numeric_limits<float>::epsilon();
   for (std::size_t k = 0; k < o.tensors.size(); ++k) {
     const tensor& t = right.tensors[k];
