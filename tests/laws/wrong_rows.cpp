@@ -42,6 +42,8 @@ TEST_CASE("each fault of a row layer breaks the law that speaks of it") {
       {row_fault::knows_length, "the declaration is true"},
       {row_fault::divides_by_x, "slopes at zeros and ties"},
       {row_fault::ignores_seed, "draws follow seed and step"},
+      {row_fault::shares_a_row, "tasks in any order"},
+      {row_fault::sums_in_tasks, "tasks in any order"},
   };
   for (const auto& c : cases) {
     if (c.fault == row_fault::allocates && !laws::counts_allocations()) continue;
@@ -74,6 +76,7 @@ TEST_CASE("a report says where and by how much") {
        "rows: backward writes to the gradient of a frozen parameter: ask at.trains(tag) first");
   says(row_fault::overwrites_dy, "rows: backward writes to x, y or dy, or outside them");
   says(row_fault::overruns_slot, "rows: forward writes outside a slot");
+  says(row_fault::shares_a_row, "two threads may do so at once");
   says(row_fault::none, "all laws hold (");
 }
 

@@ -32,6 +32,8 @@ enum class row_fault : unsigned char {
   knows_length,           // of the sample
   divides_by_x,           // in backward: 0 / 0 at zeros
   ignores_seed,           // and follows the step
+  sums_in_tasks,          // the parameter gradient, in a loop that threads share
+  shares_a_row,           // of a slot, among the tasks of such a loop
 };
 
 struct wrong_rows {
@@ -52,6 +54,18 @@ struct wrong_rows {
     if (fault == row_fault::sinks_deep) extra = deep(x.rows);
     if (fault == row_fault::counts_calls) extra += 1e-3 * ++calls;
     if (fault == row_fault::allocates) extra = std::vector<double>(std::size_t(width), 1.0).back();
+    if (fault == row_fault::shares_a_row) {
+      if (y.data == nullptr) return;
+      for_rows(at.on, x.rows, x.cols, [&](position i) {
+        for (position j = 0; j < width; ++j) {
+          s(0, j) = x(i, j) * x(i, j);
+          y(i, j) = g(0, j) * s(0, j);
+        }
+      });
+      for (position i = 0; i < x.rows; ++i)
+        for (position j = 0; j < width; ++j) s(i, j) = x(i, j) * x(i, j);
+      return;
+    }
     for (const piece& p : at.pieces())
       for (position i = p.row; i < p.last(); ++i) {
         const position partner = neighbour(p, i);
@@ -71,7 +85,13 @@ struct wrong_rows {
     if (fault == row_fault::frozen_stops_gradient && !at.trains(gain)) return;
     if (fault == row_fault::ignores_frozen && !at.trains(gain))
       for (position j = 0; j < width; ++j) dg(0, j) += s(0, j) * dy(0, j);
-    if (at.trains(gain)) {
+    if (at.trains(gain) && fault == row_fault::sums_in_tasks && dy.data != nullptr)
+      // Descending as one grain would be, while one thread does it.
+      for_rows(at.on, dy.rows, dy.cols, [&](position task) {
+        const position i = dy.rows - 1 - task;
+        for (position j = 0; j < width; ++j) dg(0, j) += s(i, j) * dy(i, j);
+      });
+    else if (at.trains(gain)) {
       if (fault == row_fault::assigns && at.chunk.rows.last == at.chunk.samples->tokens())
         for (position j = 0; j < width; ++j) dg(0, j) = 0;
       const std::array<position, 2> one{at.chunk.rows.first, at.chunk.rows.last};

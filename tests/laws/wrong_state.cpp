@@ -23,5 +23,11 @@ TEST_CASE("a carry, right and wrong") {
         "plan-independence, central differences, the declaration is true");
 }
 
+TEST_CASE("a frozen layer hands gradients to the states that it was given") {
+  CHECK(laws::broken(laws::hold(gained_state{4}, laws::rows(37, 4))) == "");
+  CHECK(laws::broken(laws::hold(gained_state{4, true}, laws::rows(37, 4))) ==
+        "frozen costs nothing");
+}
+
 }  // namespace
 }  // namespace streambp

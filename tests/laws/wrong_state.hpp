@@ -61,4 +61,54 @@ struct wrong_state {
   }
 };
 
+// y = gain ∘ h, h as above. With the fault, a frozen layer hands no gradient to the states given.
+struct gained_state {
+  static constexpr tag<"gain"> gain{};
+  static constexpr tag<"state"> state{};
+  static constexpr tag<"h"> h{};
+  static constexpr const char* name = "gained";
+
+  position width = 0;
+  bool frozen_drops_initial = false;
+
+  auto slots() const {
+    return std::tuple{parameter(gain, 1, width, ones), carry(state, 1, width), saved(h, width)};
+  }
+
+  void forward(auto& at, auto x, auto y) const {
+    const auto states = at.states(state);
+    for (const piece& p : at.pieces())
+      for (position j = 0; j < width; ++j) {
+        const auto* before = states.before(p);
+        auto last = before ? before[j] : 0;
+        for (position i = p.row; i < p.last(); ++i) {
+          at[h](i, j) = last = last / 2 + x(i, j);
+          y(i, j) = at[gain](0, j) * last;
+        }
+        if (auto* kept = states.kept(p)) kept[j] = last;
+        if (auto* after = states.handed_on(p)) after[j] = last;
+      }
+  }
+
+  void backward(auto& at, auto, auto, auto dy, auto dx) const {
+    const auto states = at.states(state);
+    if (at.trains(gain))
+      for (position i = dy.rows; i-- > 0;)
+        for (position j = 0; j < width; ++j) at.d(gain)(0, j) += dy(i, j) * at[h](i, j);
+    at.pieces().descending([&](const piece& p) {
+      for (position j = 0; j < width; ++j) {
+        const auto* after = states.d_after(p);
+        auto dh = after ? after[j] : 0;
+        for (position i = p.last(); i-- > p.row;) {
+          dh += at[gain](0, j) * dy(i, j);
+          dx(i, j) += dh;
+          dh /= 2;
+        }
+        auto* before = states.d_before(p);
+        if (before && !(frozen_drops_initial && !at.trains(gain) && p.start == 0)) before[j] += dh;
+      }
+    });
+  }
+};
+
 }  // namespace streambp

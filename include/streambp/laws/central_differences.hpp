@@ -51,7 +51,10 @@ struct direction {
 class moved_value {
  public:
   moved_value(stepper& run, const given& data, const tensor& t)
-      : run_(run), moved_(data), at_(entries_behind(moved_, t)), before_(at_, at_ + t.data.size()) {}
+      : run_(run),
+        moved_(data),
+        at_(entries_behind(moved_, t)),
+        before_(at_, at_ + t.data.size()) {}
 
   auto along(direction d) {
     return [this, d](double h) {

@@ -48,8 +48,7 @@ given shortened(const given& all, const Left& left_of) {
     const position cols = position(v.size()) / all.samples.tokens();
     auto old = std::exchange(v, {});
     for (const position t : rows)
-      if (cols > 0)
-        v.insert(v.end(), old.begin() + t * cols, old.begin() + (t + 1) * cols);
+      if (cols > 0) v.insert(v.end(), old.begin() + t * cols, old.begin() + (t + 1) * cols);
   };
   cut(d.rows);
   cut(d.tokens);
@@ -76,22 +75,20 @@ void check_length(report& r, subject& of, const given& data, const outcome& befo
       std::copy_n(before.tensors[k].data.begin() + from.first * t.cols, to.rows() * t.cols,
                   kept.data.begin() + to.first * t.cols);
     }
-    if (const auto where =
-            whole_tiles ? other_bits(kept, t, shorter.samples, [](position) { return true; })
-                        : beyond(kept, t, allow.rounding * of.epsilon(), 0, shorter.samples);
+    if (const auto where = whole_tiles
+                               ? other_bits(kept, t, shorter.samples, [](position) { return true; })
+                               : beyond(kept, t, allow.rounding * of.epsilon(), 0, shorter.samples);
         !where.empty())
-      r.add(law::declaration,
-            sentence("when samples lose their last tokens, ", where,
-                     ", though no row may notice what follows; ", words(plan)));
+      r.add(law::declaration, sentence("when samples lose their last tokens, ", where,
+                                       ", though no row may notice what follows; ", words(plan)));
   }
 }
 
 inline void check_length(report& r, subject& of, const given& data, const outcome& before,
                          const tolerance& allow, position tile) {
   if (of.split.sees == reach::all) return;
-  check_length(r, of, data, before, allow, true, [tile](position rows) {
-    return rows <= tile ? rows : (rows - 1) / tile * tile;
-  });
+  check_length(r, of, data, before, allow, true,
+               [tile](position rows) { return rows <= tile ? rows : (rows - 1) / tile * tile; });
   check_length(r, of, data, before, allow, false,
                [](position rows) { return rows - (rows + 2) / 3; });
 }

@@ -54,7 +54,7 @@ inline void judge(report& r, subject& of, const given& data, const tolerance& al
   else
     check_batch_independence(r, of, data, plans.streamed, allowed);
   // Of what is right so far: a fault that is known shows here, too.
-  if (r && !of.scores && !of.owns_rows && !of.couples) 
+  if (r && !of.scores && !of.owns_rows && !of.couples)
     check_length(r, of, data, streamed, allowed, plans.streamed.shape.grains.tile);
   if (r && !of.owns_rows) check_randomness(r, of, data, plans.streamed);
   if (r) check_task_order(r, of, data, streamed);

@@ -87,15 +87,16 @@ inline void check_visit(report& r, subject& of, const visit& v, const step_plan&
                                one_sided_slope(value, gradients.value, -first_step, kink_halvings);
       const double most = size(std::max(std::abs(above.slope), std::abs(below.slope)));
       const double slack = above.error + below.error + allow.places * most +
-                           noise(std::min(above.step, below.step));
+                           noise(std::min(above.step, -below.step));
       if (!(slack <= allow.kinks * most)) return;  // infinite slopes, or a jump: nothing is asked
       if (expected >= std::min(above.slope, below.slope) - slack &&
           expected <= std::max(above.slope, below.slope) + slack)
         return;
-      r.add(law::kinks, sentence(v.words, ", ", way.words(t, v.data.samples), " is ", expected,
-                                 ", the slope is ", below.slope, " from below and ", above.slope,
-                                 " from above: the gradient equals them or lies between, to within ",
-                                 slack, "; ", words(plan)));
+      r.add(law::kinks,
+            sentence(v.words, ", ", way.words(t, v.data.samples), " is ", expected,
+                     ", the slope is ", below.slope, " from below and ", above.slope,
+                     " from above: the gradient equals them or lies between, to within ", slack,
+                     "; ", words(plan)));
     };
     if (t.kind == tensor_kind::input) {
       for (const position row : v.rows)

@@ -94,9 +94,9 @@ inline void check_shared_prompt(report& r, subject& of, const given& data, const
   check_plan_independence(r, of, data, plans, plain, stride);
 
   const full_samples full(data.samples);
-  const outcome repeated = folded(
-      of.run(of.streamed(full.samples, data.prefix))->step(unshared(data, full, tokens)),
-      full, tokens);
+  const outcome repeated =
+      folded(of.run(of.streamed(full.samples, data.prefix))->step(unshared(data, full, tokens)),
+             full, tokens);
   const double allowed = allow.rounding * of.epsilon(),
                least = allow.smallest * plain.largest_gradient();
   for (std::size_t k = 0; k < plain.tensors.size(); ++k)

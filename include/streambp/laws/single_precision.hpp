@@ -18,7 +18,8 @@ inline given jittered(given d, int way) {
 // given moves by a rounding.
 inline void check_single_precision(report& r, subject& exact, subject& single, const given& data,
                                    const std::string& where_it_was, const tolerance& allow) {
-  const outcome right = exact.run(exact.streamed(data.samples, data.prefix, data.beside))->step(data);
+  const outcome right =
+      exact.run(exact.streamed(data.samples, data.prefix, data.beside))->step(data);
   if (!not_finite(right, data.samples).empty()) return;
   const outcome o = single.run(single.streamed(data.samples, data.prefix, data.beside))->step(data);
   std::vector<outcome> moved;

@@ -69,9 +69,11 @@ slope_estimate central_slope(const Value& value, const Enough& enough, int times
 // Of a smooth function.
 template <class Value>
 double slope_at_0(const Value& value) {
-  return central_slope(value, [](const slope_estimate& e) {
-           return e.error <= 1e-10 * std::max(1.0, std::abs(e.slope));
-         }).slope;
+  return central_slope(value,
+                       [](const slope_estimate& e) {
+                         return e.error <= 1e-10 * std::max(1.0, std::abs(e.slope));
+                       })
+      .slope;
 }
 
 // From one side: the sign of `h`, the first step. `at_0` is value(0).

@@ -11,9 +11,9 @@ inline void check_task_order(report& r, subject& of, const given& data, const ou
   using order = ordered_tasks::order;
   const step_plan plan = of.streamed(data.samples, data.prefix, data.beside, 2);
   const auto run = of.run(plan);
-  for (const auto& [o, name] : {std::pair{order::ascending, "first to last"},
-                                std::pair{order::descending, "last to first"},
-                                std::pair{order::odd_first, "odd ones first"}}) {
+  for (const auto& [o, name] :
+       {std::pair{order::ascending, "first to last"}, std::pair{order::descending, "last to first"},
+        std::pair{order::odd_first, "odd ones first"}}) {
     ordered_tasks tasks(o);
     of.watched = {.tasks = &tasks};
     const outcome result = run->step(data);

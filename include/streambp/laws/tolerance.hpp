@@ -11,7 +11,8 @@ struct tolerance {
   double differences = 2e-9;
   // What a value's own rounding may be, in epsilons of the sum of its terms' sizes.
   double value = 8;
-  // Of slopes at kinks and other places that are visited apart, from one side or near infinite ones.
+  // Of slopes at kinks and other places that are visited apart, from one side or near infinite
+  // ones.
   double places = 1e-6;
   // How far one-sided slopes may be from converged, where a place is judged as a kink.
   double kinks = 1e-3;
