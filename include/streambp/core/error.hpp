@@ -31,6 +31,11 @@ struct numeric_error : error {
   using error::error;
 };
 
+// A file that cannot be read or written, or does not hold what is asked of it.
+struct file_error : error {
+  using error::error;
+};
+
 // No exact plan fits the budget; `least` bytes would do.
 struct budget_error : error {
   std::size_t least;
