@@ -25,6 +25,7 @@
 #include "engine/cpu_engine.hpp"
 #include "engine/encoder_decoder.hpp"
 #include "engine/initialise.hpp"
+#include "io/training_state.hpp"
 #include "layers/activation.hpp"
 #include "layers/attention.hpp"
 #include "layers/causal_convolution.hpp"

@@ -71,6 +71,25 @@ class adamw {
     });
   }
 
+  // Goes on where another one stood. Throws shape_error or data_error for what cannot be its
+  // moments; then nothing has changed.
+  void restore(position steps, std::span<const Scalar> first, std::span<const Scalar> second) {
+    expect_size("restore's first moments", first.size(), position(first_.size()));
+    expect_size("restore's second moments", second.size(), position(second_.size()));
+    if (steps < 0) throw data_error(sentence("adamw: restore after ", steps, " steps"));
+    for (const parameter_info& p : entries_)
+      for (position i = p.gradient; p.gradient >= 0 && i < p.gradient + p.size(); ++i) {
+        const Scalar m = first[std::size_t(i)], v = second[std::size_t(i)];
+        if (!std::isfinite(m) || !std::isfinite(v) || v < 0)
+          throw data_error(sentence("adamw: restore's moments of ", p.name, " are ", m, " and ", v,
+                                    " at entry ", i - p.gradient,
+                                    "; both are finite, the second is not negative"));
+      }
+    steps_ = steps;
+    std::copy(first.begin(), first.end(), first_.begin());
+    std::copy(second.begin(), second.end(), second_.begin());
+  }
+
   position steps() const { return steps_; }
   std::span<const Scalar> first_moments() const { return first_; }
   std::span<const Scalar> second_moments() const { return second_; }

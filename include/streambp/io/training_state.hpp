@@ -1,0 +1,220 @@
+// Where a training stands, in a file: it goes on from there with the bits of one that never
+// stopped.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../core/grain.hpp"
+#include "../cpu/blocking.hpp"
+#include "../cpu/lanes.hpp"
+#include "../optim/adamw.hpp"
+#include "../schedule/parameters.hpp"
+#include "safetensors.hpp"
+
+namespace streambp {
+
+// What only the program knows, by names of its own: the place in the data, seeds.
+struct progress {
+  std::map<std::string, std::uint64_t> counts;
+  std::map<std::string, double> numbers;
+  std::map<std::string, std::string> bytes;
+
+  bool operator==(const progress&) const = default;
+};
+
+struct loaded_training {
+  streambp::progress progress;
+  std::string other_build;  // a sentence, when another build saved it; empty: the bits are the same
+};
+
+// Whether a state that another build saved may go on, with other roundings.
+enum class from_build { same, any };
+
+// What the bits of a step depend on beside model, data and parameters.
+template <class Scalar>
+std::map<std::string, std::string> build_facts(geometry grains) {
+  using blocking = cpu::blocking<Scalar>;
+  return {
+      {"streambp.precision", std::string(tensor_type_of<Scalar>())},
+      {"streambp.instructions", cpu::isa},
+      {"streambp.lanes", sentence(cpu::lanes<Scalar>::count, " of ", cpu::lanes<Scalar>::width)},
+      {"streambp.compiler", __VERSION__},
+      {"streambp.tile", sentence(grains.tile)},
+      {"streambp.grain", sentence(grains.grain)},
+      {"streambp.blocking",
+       sentence(blocking::depth, " ", blocking::height, " ", blocking::panel)}};
+}
+
+namespace detail {
+
+inline constexpr const char *state_parameter = "parameter.", *state_first = "adamw.first.",
+                            *state_second = "adamw.second.", *state_steps = "adamw.steps",
+                            *state_count = "count.", *state_number = "number.",
+                            *state_bytes = "bytes.";
+
+inline std::vector<std::uint64_t> shape_of(const parameter_info& p) {
+  return {std::uint64_t(p.rows), std::uint64_t(p.cols)};
+}
+
+inline std::string in_words(const std::vector<std::uint64_t>& shape) {
+  std::string words;
+  for (const std::uint64_t extent : shape) words += sentence(words.empty() ? "" : " x ", extent);
+  return words.empty() ? "one number" : words;
+}
+
+// What is left of a name behind its kind; nothing for one of another kind.
+inline bool take_kind(std::string_view& name, std::string_view kind) {
+  if (name.substr(0, kind.size()) != kind) return false;
+  name.remove_prefix(kind.size());
+  return true;
+}
+
+template <class Scalar>
+void read_parameter(const tensor_file& file, const char* kind, const parameter_info& p,
+                    Scalar* into) {
+  const tensor_entry* t = file.find(kind + p.name);
+  if (!t)
+    fail(file.path(), sentence("is of another model: it holds no '", kind, p.name, "', which is ",
+                               in_words(shape_of(p)), " here"));
+  if (t->shape != shape_of(p))
+    fail(file.path(), sentence("is of another model: '", kind, p.name, "' is ", in_words(t->shape),
+                               ", here it is ", in_words(shape_of(p))));
+  file.read(*t, std::span(into, std::size_t(p.size())));
+}
+
+template <class T>
+T read_one(const tensor_file& file, const tensor_entry& t) {
+  T value{};
+  file.read(t, std::span(&value, 1));
+  return value;
+}
+
+// Everything else that the file holds; what belongs to a parameter must be one of the model's.
+inline progress read_rest(const tensor_file& file, const parameter_table& table) {
+  std::map<std::string_view, bool> trains;
+  for (const parameter_info& p : table.entries) trains[p.name] = p.gradient >= 0;
+  progress found;
+  for (const tensor_entry& t : file.tensors()) {
+    std::string_view name = t.name;
+    if (name == state_steps) continue;
+    const bool moment = take_kind(name, state_first) || take_kind(name, state_second);
+    if (moment || take_kind(name, state_parameter)) {
+      const auto own = trains.find(name);
+      if (own == trains.end() || (moment && !own->second))
+        fail(file.path(),
+             sentence("is of another model: it holds '", shown(t.name), "', ",
+                      own == trains.end() ? "and there is none here" : "which is frozen here"));
+    } else if (take_kind(name, state_count)) {
+      found.counts.emplace(name, read_one<std::uint64_t>(file, t));
+    } else if (take_kind(name, state_number)) {
+      found.numbers.emplace(name, read_one<double>(file, t));
+    } else if (take_kind(name, state_bytes)) {
+      std::string& bytes = found.bytes[std::string(name)];
+      bytes.resize(std::size_t(t.bytes()));
+      file.read(t, std::span(reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()));
+    } else {
+      fail(file.path(), sentence("holds '", shown(t.name), "', which no training's state does"));
+    }
+  }
+  return found;
+}
+
+}  // namespace detail
+
+// Writes parameters, the optimizer's moments and steps, and the program's own progress, whole or
+// not at all: a process that is killed leaves the state of before or this one. `step` is the
+// engine.
+template <class Engine, class Scalar>
+void save_training(const std::string& path, const Engine& step,
+                   std::type_identity_t<std::span<const Scalar>> parameters,
+                   const adamw<Scalar>& optimizer, const progress& own = {}) {
+  const parameter_table& table = step.parameters();
+  const std::span<const Scalar> first = optimizer.first_moments(),
+                                second = optimizer.second_moments();
+  if (position(parameters.size()) != table.parameters || position(first.size()) != table.gradients)
+    throw shape_error(sentence("save_training: ", parameters.size(), " parameters and ",
+                               first.size(), " moments, the engine has ", table.parameters, " and ",
+                               table.gradients));
+  table.expect_unique_names();
+  std::vector<tensor_source> all;
+  for (const parameter_info& p : table.entries) {
+    const auto put = [&](const char* kind, std::span<const Scalar> from, position offset) {
+      all.push_back(tensor(kind + p.name, detail::shape_of(p),
+                           from.subspan(std::size_t(offset), std::size_t(p.size()))));
+    };
+    put(detail::state_parameter, parameters, p.offset);
+    if (p.gradient < 0) continue;
+    put(detail::state_first, first, p.gradient);
+    put(detail::state_second, second, p.gradient);
+  }
+  const std::uint64_t steps = std::uint64_t(optimizer.steps());
+  all.push_back(tensor(detail::state_steps, {}, std::span(&steps, 1)));
+  for (const auto& [name, count] : own.counts)
+    all.push_back(tensor(detail::state_count + name, {}, std::span(&count, 1)));
+  for (const auto& [name, number] : own.numbers)
+    all.push_back(tensor(detail::state_number + name, {}, std::span(&number, 1)));
+  for (const auto& [name, bytes] : own.bytes)
+    all.push_back(
+        tensor(detail::state_bytes + name, {bytes.size()},
+               std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size())));
+  write_tensors(path, std::move(all), build_facts<Scalar>(step.plan().shape.grains));
+}
+
+// Reads what save_training wrote for the same model. Throws file_error for a file of another model,
+// precision or, unless asked for, build, and data_error for numbers that cannot be; then parameters
+// and optimizer are as before.
+template <class Engine, class Scalar>
+loaded_training load_training(const std::string& path, const Engine& step,
+                              std::type_identity_t<std::span<Scalar>> parameters,
+                              adamw<Scalar>& optimizer, from_build build = from_build::same) {
+  const parameter_table& table = step.parameters();
+  if (position(parameters.size()) != table.parameters)
+    throw shape_error(sentence("load_training: ", parameters.size(), " parameters, the engine has ",
+                               table.parameters));
+  table.expect_unique_names();
+  const tensor_file file(path);
+  loaded_training loaded;
+  for (const auto& [fact, here] : build_facts<Scalar>(step.plan().shape.grains)) {
+    const auto there = file.metadata().find(fact);
+    if (there == file.metadata().end())
+      detail::fail(path, sentence("is no training's state: it does not say ", fact));
+    if (there->second != here)
+      loaded.other_build += sentence(loaded.other_build.empty() ? "" : ", ", fact, " was '",
+                                     shown(there->second), "', here it is '", here, "'");
+  }
+  if (!loaded.other_build.empty()) {
+    loaded.other_build = path + ": was saved by another build: " + loaded.other_build;
+    if (build == from_build::same)
+      throw file_error(loaded.other_build +
+                       "; from_build::any goes on all the same, with other roundings");
+  }
+  std::vector<Scalar> values(parameters.size()), first(std::size_t(table.gradients)),
+      second(std::size_t(table.gradients));
+  for (const parameter_info& p : table.entries) {
+    Scalar* const own = values.data() + p.offset;
+    detail::read_parameter(file, detail::state_parameter, p, own);
+    for (position i = 0; i < p.size(); ++i)
+      if (!std::isfinite(own[i]))
+        throw data_error(sentence(path, ": ", p.name, " is ", own[i], " at entry ", i));
+    if (p.gradient < 0) continue;
+    detail::read_parameter(file, detail::state_first, p, first.data() + p.gradient);
+    detail::read_parameter(file, detail::state_second, p, second.data() + p.gradient);
+  }
+  loaded.progress = detail::read_rest(file, table);
+  const auto steps = detail::read_one<std::uint64_t>(file, file[detail::state_steps]);
+  if (steps > std::uint64_t(largest_size))
+    detail::fail(path, sentence("holds ", steps, " steps, at most ", largest_size, " can be"));
+  optimizer.restore(position(steps), first, second);
+  std::copy(values.begin(), values.end(), parameters.begin());
+  return loaded;
+}
+
+}  // namespace streambp
