@@ -1,8 +1,6 @@
-// A text as tokens: its bytes, windows of it, and the least that a model of single bytes could
-// lose.
+// A text as tokens: its bytes, windows of it, and the least that a model of single bytes can lose.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -33,14 +31,25 @@ inline std::vector<std::int32_t> read_text(const std::string& path, streambp::po
   return bytes_of(text);
 }
 
+// −log p of each byte, p its share of the text, in nats; of a byte that the text does not hold,
+// infinity.
+inline std::vector<double> byte_losses(const std::vector<std::int32_t>& text) {
+  std::vector<double> count(byte_vocabulary);
+  for (const std::int32_t byte : text) ++count[std::size_t(byte)];
+  for (double& n : count) n = std::log(double(text.size()) / n);
+  return count;
+}
+
+// What a model that knows no more than these loses of each byte of `bytes`, on average.
+inline double mean_loss(const std::vector<double>& losses, const std::vector<std::int32_t>& bytes) {
+  double sum = 0;
+  for (const std::int32_t byte : bytes) sum += losses[std::size_t(byte)];
+  return sum / double(bytes.size());
+}
+
 // −Σ p log p over single bytes, in nats.
 inline double byte_entropy(const std::vector<std::int32_t>& text) {
-  std::array<double, byte_vocabulary> count{};
-  for (const std::int32_t byte : text) ++count[std::size_t(byte)];
-  double entropy = 0;
-  for (const double n : count)
-    if (n > 0) entropy -= n / double(text.size()) * std::log(n / double(text.size()));
-  return entropy;
+  return mean_loss(byte_losses(text), text);
 }
 
 // `tokens` bytes from a place that seed and step decide.

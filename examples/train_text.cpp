@@ -33,7 +33,9 @@ struct experiment {
   position chunk = 0, head_chunk = 0, stage = 0;  // 0: the planner's choice
   int threads = int(std::max(std::thread::hardware_concurrency(), 1u));
   std::uint64_t seed = 1;
-  bool quick = false;
+  // How much more than single bytes the end of the training may lose, in nats: all where nothing but
+  // their shares can be learned, as of random bytes or of one byte again and again.
+  double tolerance = 0.1;
 };
 
 // The whole path in well under a minute: the same length, a tenth of the work.
@@ -45,7 +47,7 @@ experiment quick_experiment() {
   e.steps = 12;
   e.rate = 1e-2;
   e.budget = 24_MiB;
-  e.quick = true;
+  e.tolerance = 0.3;
   return e;
 }
 
@@ -100,16 +102,18 @@ std::string resident_peak() {
   return "unknown";
 }
 
+// The mean of the last five, or of all if there are fewer.
+double mean_of_last(const std::vector<double>& losses) {
+  const position n = std::min<position>(5, position(losses.size()));
+  return std::accumulate(losses.end() - n, losses.end(), 0.) / double(n);
+}
+
 struct training {
   std::vector<float> parameters;
   std::vector<double> losses{};
+  std::vector<double> of_single_bytes{};  // what knowing their shares of the text loses in each step
   double seconds = 0;
   std::string resident{};
-
-  double mean_of_last(position count) const {
-    const position n = std::min(count, position(losses.size()));
-    return std::accumulate(losses.end() - n, losses.end(), 0.) / double(n);
-  }
 };
 
 training train(engine_type& step, const experiment& e, const std::vector<std::int32_t>& text) {
@@ -118,11 +122,14 @@ training train(engine_type& step, const experiment& e, const std::vector<std::in
   adamw<float> optimizer(step.parameters(), {.beta2 = 0.95, .decay = 0.1}, e.threads);
   const cosine_schedule rate{.peak = e.rate, .steps = e.steps, .warm_up = e.steps / 10};
 
+  const std::vector<double> single = byte_losses(text);
+
   progress_bar bar(e.steps, 5);
   for (position i = 1; i <= e.steps; ++i) {
     const std::vector<std::int32_t> bytes = window_of(text, e.tokens, e.seed, i);
     std::fill(gradient.begin(), gradient.end(), 0.f);
     t.losses.push_back(step.add_gradient(t.parameters, batch_of(bytes), gradient));
+    t.of_single_bytes.push_back(mean_loss(single, bytes));
     const double norm = gradient_norm<float>(gradient);
     if (!std::isfinite(norm))
       throw std::runtime_error("the gradient is no longer finite; try a smaller --rate");
@@ -150,17 +157,19 @@ void introduce(const experiment& e, const std::vector<std::int32_t>& text,
 
 // Whether it learned from exact gradients in the memory that was planned, said in full.
 bool report(const experiment& e, const engine_type& step, const training& t,
-            const plan_comparison& c, std::size_t plain, std::size_t checkpointing,
-            double entropy) {
+            const plan_comparison& c, std::size_t plain, std::size_t checkpointing) {
   const step_plan& p = step.plan();
-  const double last = t.mean_of_last(5), tokens = double(e.tokens * e.steps);
-  const bool learned = last < entropy, exact = step.high_water() == p.peak(),
-             needed = p.peak() <= e.budget && e.budget < plain;
+  const double last = mean_of_last(t.losses), single = mean_of_last(t.of_single_bytes),
+               tokens = double(e.tokens * e.steps);
+  const bool learned = last <= single + e.tolerance, exact = step.high_water() == p.peak(),
+             needed = e.budget < plain;
   std::cout << "\n";
   say("loss", sentence("first ", rounded("%.4f", t.losses.front()), ", mean of the last five ",
-                       rounded("%.4f", last), "; below the entropy of single bytes, ",
-                       rounded("%.4f", entropy), ": ",
-                       learned || !e.quick ? answer(learned) : "no, nor is it asked of --quick"));
+                       rounded("%.4f", last), "; shares of single bytes give ",
+                       rounded("%.4f", single), " there: ",
+                       last < single ? "below it"
+                       : learned     ? "not below it, but near"
+                                     : "NOT NEAR IT"));
   say("speed",
       sentence(rounded("%.0f tokens/s", tokens / t.seconds), ", ",
                rounded("%.1f GFLOP/s", double(p.flops) * double(e.steps) / t.seconds * 1e-9), ", ",
@@ -169,13 +178,13 @@ bool report(const experiment& e, const engine_type& step, const training& t,
                        "; equal: ", answer(exact)));
   say("", sentence("budget ", bytes_in_words(e.budget), ", checkpoint every block ",
                    bytes_in_words(checkpointing), ", unchunked ", bytes_in_words(plain),
-                   "; only the plan fits: ", answer(needed)));
+                   needed ? "; only the plan fits" : "; unchunked fits, too"));
   say("", "the whole process with parameters, moments and text: " + t.resident);
   say("gradients",
       sentence("of ", c.tokens, " tokens: streamed (", bytes_in_words(c.streamed),
                "), checkpointed (", bytes_in_words(c.checkpointed), "), unchunked (",
                bytes_in_words(c.unchunked), "); the same bits: ", answer(c.same_bits)));
-  return (learned || e.quick) && exact && needed && c.same_bits;
+  return learned && exact && p.peak() <= e.budget && c.same_bits;
 }
 
 void save_losses(const experiment& e, const training& t, double entropy) {
@@ -189,7 +198,6 @@ void save_losses(const experiment& e, const training& t, double entropy) {
 bool run(const experiment& e) {
   if (e.prompt.empty()) throw std::runtime_error("--prompt is empty; give it a byte or more");
   const auto text = read_text(e.text, e.tokens);
-  const double entropy = byte_entropy(text);
   const auto model = transformer(e);
   planner_type others(model, packed::one(e.tokens), options_of(e));
   const std::size_t plain = others.plain().peak(), checkpointing = others.checkpointing().peak();
@@ -201,14 +209,14 @@ bool run(const experiment& e) {
   const training t = train(step, e, text);
   const plan_comparison c =
       compare_plans(model, p, t.parameters, window_of(text, e.tokens, e.seed, 0), 1_GiB);
-  const bool holds = report(e, step, t, c, plain, checkpointing, entropy);
+  const bool holds = report(e, step, t, c, plain, checkpointing);
 
   std::string said = continuation(model, t.parameters, e.prompt, 80, e.threads, e.seed);
   for (char& letter : said)  // a byte that the text does not hold may be half one, or a bell
     if (std::find(text.begin(), text.end(), static_cast<unsigned char>(letter)) == text.end())
       letter = '?';
   std::cout << "\n" << said << "\n";
-  save_losses(e, t, entropy);
+  save_losses(e, t, byte_entropy(text));
   return holds;
 }
 
@@ -256,6 +264,10 @@ int main(int count, char** arguments) {
                                  [](const char* a) { return std::strcmp(a, "--quick") == 0; });
   experiment e = quick ? quick_experiment() : experiment{};
   CLI::App app("Trains a causal transformer on the bytes of a text within a budget of memory.");
+  app.footer(sentence(
+      "Status 0: the arena held the bytes that were planned, gradients have the bits of plain\n"
+      "backpropagation, and the last five losses are, on average, at most ", e.tolerance,
+      " nats above what\nthe shares of single bytes in the text give for the same bytes."));
   add_options(app, e);
   try {
     app.parse(count, arguments);
