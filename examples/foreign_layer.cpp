@@ -17,7 +17,7 @@ struct soft_scale {
 // [adapter]
 // The adapter is an ordinary layer that holds a reference: y = s ∘ x / (1 + |x|).
 struct soft_scale_adapter {
-  static constexpr tag<"scale"> scale{};
+  static constexpr streambp::tag<"scale"> scale{};
   static constexpr const char* name = "soft_scale";
   static constexpr streambp::reach sees = streambp::row;
   using other = elsewhere::soft_scale;
