@@ -232,7 +232,7 @@ void add_options(CLI::App& app, experiment& e) {
         ->capture_default_str();
   };
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_flag("--quick", "a small model, few steps: the whole path in under a minute");
+  app.add_flag("--quick")->description("a small model, few steps: the whole path in under a minute");
   app.add_option("--text", e.text, "file whose bytes are learned")->capture_default_str();
   app.add_option("--budget", e.budget, "memory of a step, such as 80MiB")
       ->transform(CLI::AsSizeValue(false))
