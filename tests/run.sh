@@ -68,7 +68,7 @@ if has_command clang++-19; then
   fi
 fi
 
-if tests/quotes.sh && tests/options.sh; then
+if tests/quotes.sh && tests/options.sh && tests/commands.sh; then
   results+=("documentation: quotes the tested files, its tables of options are those of the headers")
 else
   failed=1
