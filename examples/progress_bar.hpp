@@ -10,8 +10,9 @@
 
 class progress_bar {
  public:
-  progress_bar(long steps, double seconds_between_lines)
-      : steps_(steps), pause_(seconds_between_lines) {}
+  // `before` of the steps were done by others.
+  progress_bar(long steps, double seconds_between_lines, long before = 0)
+      : steps_(steps), before_(before), pause_(seconds_between_lines) {}
 
   // `step` of the steps are done.
   void show(long step, const std::string& text) {
@@ -20,7 +21,7 @@ class progress_bar {
       std::printf("\r%s %s%s\033[K%s", bar(step).c_str(), text.c_str(), left(step).c_str(),
                   last ? "\n" : "");
     } else {
-      if (!last && step > 1 && seconds() - written_ < pause_) return;
+      if (!last && step > before_ + 1 && seconds() - written_ < pause_) return;
       std::printf("step %ld of %ld  %s%s\n", step, steps_, text.c_str(), left(step).c_str());
     }
     written_ = seconds();
@@ -39,13 +40,14 @@ class progress_bar {
            "] " + std::to_string(step) + "/" + std::to_string(steps_) + " ";
   }
   std::string left(long step) const {
-    const long rest = long(seconds() / double(step) * double(steps_ - step) + 0.5);
+    const long rest = long(seconds() / double(step - before_) * double(steps_ - step) + 0.5);
     char text[32];
     std::snprintf(text, sizeof text, "  %ld:%02ld left", rest / 60, rest % 60);
     return text;
   }
 
   long steps_;
+  long before_;
   double pause_;
   double written_ = 0;
   clock::time_point start_ = clock::now();

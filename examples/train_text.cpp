@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "byte_text.hpp"
 #include "compare_plans.hpp"
@@ -25,6 +27,7 @@ struct experiment {
   std::string text = "examples/text/king_james.txt";
   std::string prompt = "And God said, ";
   std::string losses;  // file to write
+  std::string state;   // file to write every ten steps, and to go on from
   position tokens = 8192;
   std::size_t budget = 80_MiB;
   position width = 256, blocks = 4, heads = 4;
@@ -33,8 +36,8 @@ struct experiment {
   position chunk = 0, head_chunk = 0, stage = 0;  // 0: the planner's choice
   int threads = int(std::max(std::thread::hardware_concurrency(), 1u));
   std::uint64_t seed = 1;
-  // How much more than single bytes the end of the training may lose, in nats: all where nothing but
-  // their shares can be learned, as of random bytes or of one byte again and again.
+  // How much more than single bytes the end of the training may lose, in nats: all where nothing
+  // but their shares can be learned, as of random bytes or of one byte again and again.
   double tolerance = 0.1;
 };
 
@@ -111,10 +114,46 @@ double mean_of_last(const std::vector<double>& losses) {
 struct training {
   std::vector<float> parameters;
   std::vector<double> losses{};
-  std::vector<double> of_single_bytes{};  // what knowing their shares of the text loses in each step
+  std::vector<double> of_single_bytes{};  // what knowing their shares of the text loses, by step
   double seconds = 0;
+  position steps_before = 0;  // taken by the processes that this one goes on from
   std::string resident{};
 };
+
+// What a state must have been saved with for its training to go on.
+progress progress_of(const experiment& e, const std::vector<std::int32_t>& text) {
+  progress own;
+  own.counts = {{"seed", e.seed},
+                {"tokens", std::uint64_t(e.tokens)},
+                {"steps of the schedule", std::uint64_t(e.steps)},
+                {"bytes of the text", text.size()}};
+  own.numbers = {{"rate", e.rate}};
+  return own;
+}
+
+// Goes on from the state's file, if there is one.
+void go_on(training& t, const engine_type& step, adamw<float>& optimizer, const experiment& e,
+           const progress& own) {
+  if (e.state.empty() || !std::filesystem::exists(e.state)) return;
+  progress saved = load_training(e.state, step, t.parameters, optimizer).progress;
+  const std::string losses = std::exchange(saved.bytes["losses"], "");
+  saved.bytes.clear();
+  if (saved != own || losses.size() != std::size_t(optimizer.steps()) * sizeof(double))
+    throw std::runtime_error(
+        e.state + ": was saved with another --seed, --tokens, --steps, --rate or --text");
+  if (optimizer.steps() == e.steps)
+    throw std::runtime_error(e.state + ": has all its steps; another --state starts anew");
+  t.losses.resize(std::size_t(optimizer.steps()));
+  std::memcpy(t.losses.data(), losses.data(), losses.size());
+  t.steps_before = optimizer.steps();
+  say("state", sentence("goes on from ", e.state, ", after ", t.steps_before, " steps"));
+}
+void save(const training& t, const engine_type& step, const adamw<float>& optimizer,
+          const experiment& e, progress own) {
+  own.bytes["losses"].assign(reinterpret_cast<const char*>(t.losses.data()),
+                             t.losses.size() * sizeof(double));
+  save_training(e.state, step, t.parameters, optimizer, own);
+}
 
 training train(engine_type& step, const experiment& e, const std::vector<std::int32_t>& text) {
   training t{.parameters = initial_parameters<float>(step.parameters(), e.seed)};
@@ -124,8 +163,13 @@ training train(engine_type& step, const experiment& e, const std::vector<std::in
 
   const std::vector<double> single = byte_losses(text);
 
-  progress_bar bar(e.steps, 5);
-  for (position i = 1; i <= e.steps; ++i) {
+  const progress own = progress_of(e, text);
+  go_on(t, step, optimizer, e, own);
+  for (position i = 1; i <= t.steps_before; ++i)
+    t.of_single_bytes.push_back(mean_loss(single, window_of(text, e.tokens, e.seed, i)));
+
+  progress_bar bar(e.steps, 5, t.steps_before);
+  for (position i = t.steps_before + 1; i <= e.steps; ++i) {
     const std::vector<std::int32_t> bytes = window_of(text, e.tokens, e.seed, i);
     std::fill(gradient.begin(), gradient.end(), 0.f);
     t.losses.push_back(step.add_gradient(t.parameters, batch_of(bytes), gradient));
@@ -137,8 +181,10 @@ training train(engine_type& step, const experiment& e, const std::vector<std::in
 
     char line[80];
     std::snprintf(line, sizeof line, "loss %.4f  %.0f tokens/s  %s", t.losses.back(),
-                  double(i * e.tokens) / bar.seconds(), bytes_in_words(step.high_water()).c_str());
+                  double((i - t.steps_before) * e.tokens) / bar.seconds(),
+                  bytes_in_words(step.high_water()).c_str());
     bar.show(i, line);
+    if (!e.state.empty() && (i % 10 == 0 || i == e.steps)) save(t, step, optimizer, e, own);
   }
   t.seconds = bar.seconds();
   t.resident = resident_peak();
@@ -160,7 +206,7 @@ bool report(const experiment& e, const engine_type& step, const training& t,
             const plan_comparison& c, std::size_t plain, std::size_t checkpointing) {
   const step_plan& p = step.plan();
   const double last = mean_of_last(t.losses), single = mean_of_last(t.of_single_bytes),
-               tokens = double(e.tokens * e.steps);
+               steps = double(e.steps - t.steps_before), tokens = double(e.tokens) * steps;
   const bool learned = last <= single + e.tolerance, exact = step.high_water() == p.peak(),
              needed = e.budget < plain;
   std::cout << "\n";
@@ -170,10 +216,9 @@ bool report(const experiment& e, const engine_type& step, const training& t,
                        last < single ? "below it"
                        : learned     ? "not below it, but near"
                                      : "NOT NEAR IT"));
-  say("speed",
-      sentence(rounded("%.0f tokens/s", tokens / t.seconds), ", ",
-               rounded("%.1f GFLOP/s", double(p.flops) * double(e.steps) / t.seconds * 1e-9), ", ",
-               rounded("%.0f s", t.seconds), " in all"));
+  say("speed", sentence(rounded("%.0f tokens/s", tokens / t.seconds), ", ",
+                        rounded("%.1f GFLOP/s", double(p.flops) * steps / t.seconds * 1e-9), ", ",
+                        rounded("%.0f s", t.seconds), " in all"));
   say("peak", sentence("predicted ", p.peak(), " bytes, measured ", step.high_water(),
                        "; equal: ", answer(exact)));
   say("", sentence("budget ", bytes_in_words(e.budget), ", checkpoint every block ",
@@ -232,7 +277,8 @@ void add_options(CLI::App& app, experiment& e) {
         ->capture_default_str();
   };
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_flag("--quick")->description("a small model, few steps: the whole path in under a minute");
+  app.add_flag("--quick")->description(
+      "a small model, few steps: the whole path in under a minute");
   app.add_option("--text", e.text, "file whose bytes are learned")->capture_default_str();
   app.add_option("--budget", e.budget, "memory of a step, such as 80MiB")
       ->transform(CLI::AsSizeValue(false))
@@ -254,6 +300,7 @@ void add_options(CLI::App& app, experiment& e) {
   number("--threads", e.threads, 1, "threads");
   number("--seed", e.seed, 0, "of parameters, samples and the continuation");
   app.add_option("--prompt", e.prompt, "text to continue")->capture_default_str();
+  app.add_option("--state", e.state, "file to save the training in, and to go on from");
   app.add_option("--losses", e.losses, "file for the losses; gnuplot draws them in FILE.png");
 }
 
@@ -266,7 +313,8 @@ int main(int count, char** arguments) {
   CLI::App app("Trains a causal transformer on the bytes of a text within a budget of memory.");
   app.footer(sentence(
       "Status 0: the arena held the bytes that were planned, gradients have the bits of plain\n"
-      "backpropagation, and the last five losses are, on average, at most ", e.tolerance,
+      "backpropagation, and the last five losses are, on average, at most ",
+      e.tolerance,
       " nats above what\nthe shares of single bytes in the text give for the same bytes."));
   add_options(app, e);
   try {
