@@ -112,8 +112,9 @@ inline void write_tensors(const std::string& path, std::vector<tensor_source> te
                                     [&](const tensor_type& type) { return type.name == t.type; });
     return found == std::end(tensor_types) ? 0 : found->bytes;
   };
-  std::stable_sort(tensors.begin(), tensors.end(),
-                   [&](const auto& a, const auto& b) { return width(a) > width(b); });
+  std::sort(tensors.begin(), tensors.end(), [&](const auto& a, const auto& b) {
+    return width(a) != width(b) ? width(a) > width(b) : a.name < b.name;
+  });
 
   std::string text = "{", comma;
   if (!metadata.empty()) {

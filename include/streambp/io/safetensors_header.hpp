@@ -263,8 +263,8 @@ class header_reader {
       fail(path_, sentence("is no safetensors file: two tensors are named '", shown(*twice), "'"));
   }
   void expect_no_holes(std::vector<tensor_entry>& tensors) const {
-    std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
-      return std::tie(a.first, a.last) < std::tie(b.first, b.last);
+    std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.first, a.last, a.name) < std::tie(b.first, b.last, b.name);
     });
     std::uint64_t end = 0;
     for (const auto& t : tensors) {
