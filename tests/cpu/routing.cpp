@@ -200,3 +200,13 @@ TEST_CASE_TEMPLATE("routing: a row's gradient does not depend on its place", S, 
   const auto once = gradient_of(1, {0, rows});
   CHECK(same_bits(once, gradient_of(2, {0, 5, 12, 13, rows})));
 }
+
+TEST_CASE("experts whose probabilities round to the same are told apart by their logits") {
+  device<float> on(1);
+  std::vector<float> z{1e-9f, 3e-9f, 2e-9f, 0}, lse(1), chosen(2), weights(2);
+  route(on, view<float>(z.data(), 1, 4), true, {lse.data(), 1, 1}, {chosen.data(), 1, 2},
+        {weights.data(), 1, 2});
+  CHECK(z == std::vector<float>(4, 0.25f));
+  CHECK(chosen == std::vector<float>{1, 2});
+  CHECK(weights == std::vector<float>{0.5f, 0.5f});
+}

@@ -49,8 +49,7 @@ void equals_exhaustive_search(const Model& model, plan_options options, bool car
   std::sort(peaks.begin(), peaks.end());
   peaks.erase(std::unique(peaks.begin(), peaks.end()), peaks.end());
   REQUIRE(peaks.size() > 5);
-  std::vector<std::size_t> budgets{peaks.front(), peaks.front() + 1,
-                                   std::numeric_limits<std::size_t>::max()};
+  std::vector<std::size_t> budgets{peaks.front(), peaks.front() + 1, unlimited};
   for (const std::size_t share : {1, 2, 4, 8, 12, 15})
     budgets.push_back(peaks[peaks.size() * share / 16]);
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "language.hpp"
+
 namespace streambp {
 
 using warning_sink = std::function<void(std::string_view)>;

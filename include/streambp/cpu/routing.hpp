@@ -27,23 +27,30 @@ template <class S>
   return highest + std::log(total);
 }
 
-// The `top` largest entries of p, the first of equal ones, largest first, with their values p or,
-// normalised, p / Σ chosen p.
+// The `top` largest logits, the first of equal ones, largest first. Of logits, since probabilities
+// that are nearly equal round to the same.
 template <class S>
-[[gnu::noinline]] void choose_largest(const S* p, position entries, position top, bool normalised,
-                                      S* chosen, S* weights) {
-  S mass = 0;
+[[gnu::noinline]] void choose_largest(const S* z, position entries, position top, S* chosen) {
   position last = -1;
   for (position j = 0; j < top; ++j) {
     position best = -1;
     for (position e = 0; e < entries; ++e) {
-      const bool after = last < 0 || p[e] < p[last] || (p[e] == p[last] && e > last);
-      if (after && (best < 0 || p[e] > p[best])) best = e;
+      const bool after = last < 0 || z[e] < z[last] || (z[e] == z[last] && e > last);
+      if (after && (best < 0 || z[e] > z[best])) best = e;
     }
-    last = best < 0 ? j : best;  // none: p holds no numbers
+    last = best < 0 ? j : best;  // none: z holds no numbers
     chosen[j] = S(last);
-    weights[j] = p[last];
-    mass += p[last];
+  }
+}
+
+// Their probabilities p or, normalised, p / Σ chosen p.
+template <class S>
+[[gnu::noinline]] void weigh_chosen(const S* p, const S* chosen, position top, bool normalised,
+                                    S* weights) {
+  S mass = 0;
+  for (position j = 0; j < top; ++j) {
+    weights[j] = p[position(chosen[j])];
+    mass += weights[j];
   }
   if (normalised)
     for (position j = 0; j < top; ++j) weights[j] /= mass;
@@ -55,9 +62,9 @@ void route(device<S>& on, view<S> logits, bool normalised, view<S> lse, view<S> 
            view<S> weights) {
   if (on.counts_only()) return;
   for_rows(on, logits.rows, logits.cols, [&](position i) {
+    choose_largest(logits.row(i), logits.cols, chosen.cols, chosen.row(i));
     lse(i, 0) = softmax_row(logits.row(i), logits.cols);
-    choose_largest(logits.row(i), logits.cols, chosen.cols, normalised, chosen.row(i),
-                   weights.row(i));
+    weigh_chosen(logits.row(i), chosen.row(i), chosen.cols, normalised, weights.row(i));
   });
 }
 

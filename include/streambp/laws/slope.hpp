@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "../core/language.hpp"
+
 namespace streambp::laws {
 
 struct slope_estimate {
