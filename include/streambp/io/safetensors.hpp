@@ -119,14 +119,15 @@ inline void write_tensors(const std::string& path, std::vector<tensor_source> te
   std::string text = "{", comma;
   if (!metadata.empty()) {
     for (const auto& [key, value] : metadata) {
-      text += (comma.empty() ? "\"__metadata__\":{" : ",") + quoted(key) + ":" + quoted(value);
+      text += (comma.empty() ? "\"__metadata__\":{" : ",") + json_string(key) + ":" +
+              json_string(value);
       comma = ",";
     }
     text += "}";
   }
   std::uint64_t place = 0;
   for (const tensor_source& t : tensors) {
-    text += sentence(comma, quoted(t.name), ":{\"dtype\":\"", t.type, "\",\"shape\":[");
+    text += sentence(comma, json_string(t.name), ":{\"dtype\":\"", t.type, "\",\"shape\":[");
     for (std::size_t i = 0; i < t.shape.size(); ++i) text += sentence(i ? "," : "", t.shape[i]);
     text += sentence("],\"data_offsets\":[", place, ",", place + t.bytes, "]}");
     place += t.bytes;

@@ -294,7 +294,7 @@ inline tensor_header read_tensor_header(const std::string& path, std::string_vie
 }
 
 // A JSON string. Throws file_error unless the text is UTF-8.
-inline std::string quoted(std::string_view text) {
+inline std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t bytes = detail::code_point(text, i);
