@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <type_traits>
 
 #include "view.hpp"
 

@@ -70,11 +70,10 @@ std::string basic_engine<Device, Model, Loss>::origin_of_the_infinite() {
   } catch (...) {  // what it throws again says less than what is known by now
   }
   looking_ = false;
-  return found_.empty() ? std::string(
-                              "the rows of every layer are finite, so it comes from the loss, from "
-                              "a backward, or stood "
-                              "in the gradient before")
-                        : found_;
+  if (!found_.empty()) return found_;
+  return "the rows of every layer are finite, so it comes from the loss, from a backward, or stood "
+         "in "
+         "the gradient before";
 }
 
 template <class Device, class Model, class Loss>

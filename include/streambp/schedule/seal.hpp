@@ -1,7 +1,6 @@
 // A number over everything that the planner derives: a plan that was changed since has another.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <vector>
 
