@@ -35,13 +35,13 @@ class matrix {
   }
 
  private:
-  mapped_block block_;
+  cpu::mapped_block block_;
   view<scalar> all_;
 };
 
 // A device with its packing buffers.
 struct machine {
-  mapped_block packing;
+  cpu::mapped_block packing;
   device on;
   explicit machine(int threads) : packing(device::packing_bytes(threads)), on(threads) {
     on.lend(packing.data());
@@ -106,10 +106,10 @@ void add_products(position rows, position out, position in, setting on_what) {
     add_case(sentence(name, "/rows:", rows, "/out:", out, "/in:", in), on_what, 0,
              [=] { return work{[=, d = make()](device& on) { product(on, *d); }}; });
   };
-  add("project", [](device& on, const data& d) { project<scalar>(on, d.x, d.w, d.dy); });
-  add("project_back", [](device& on, const data& d) { project_back<scalar>(on, d.dy, d.w, d.x); });
+  add("project", [](device& on, const data& d) { project(on, d.x, d.w, d.dy); });
+  add("project_back", [](device& on, const data& d) { project_back(on, d.dy, d.w, d.x); });
   add("add_weight_gradient",
-      [](device& on, const data& d) { add_weight_gradient<scalar>(on, d.dy, d.x, d.w, d.grains); });
+      [](device& on, const data& d) { add_weight_gradient(on, d.dy, d.x, d.w, d.grains); });
 }
 
 // The last `rows` rows of a sample of `tokens`.
@@ -130,11 +130,11 @@ void add_attention(position tokens, position rows, setting on_what) {
   };
   const row_range last{tokens - rows, tokens};
   const auto forward = [=](device& on, const data& d) {
-    attention_forward<scalar>(on, shape, piece_list(d.samples, last), d.q, d.k, d.v, nullptr, d.o,
+    attention_forward(on, shape, piece_list(d.samples, last), d.q, d.k, d.v, nullptr, d.o,
                               d.lse, d.workspace);
   };
   const auto backward = [=](device& on, const data& d) {
-    attention_backward<scalar>(on, shape, piece_list(d.samples, last), d.q, d.k, d.v, nullptr, d.o,
+    attention_backward(on, shape, piece_list(d.samples, last), d.q, d.k, d.v, nullptr, d.o,
                                d.lse, d.d_o, d.dq, d.dk, d.dv, nullptr, d.workspace);
   };
   const std::string where = sentence("/tokens:", tokens, "/rows:", rows);
@@ -168,13 +168,13 @@ void add_head_rows(position rows, position vocabulary, setting on_what) {
   const position entries = rows * vocabulary;
   add_case("row_statistics_of" + where, on_what, entries, [=] {
     return work{[d = make()](device& on) {
-      row_statistics_of<scalar>(on, {}, d->logits, d->first, d->targets, false, d->statistics);
+      row_statistics_of(on, {}, d->logits, d->first, d->targets, false, d->statistics);
     }};
   });
   add_case("gradient_of_rows" + where, on_what, entries, [=] {
     const auto d = make();
     return work{[d](device& on) {
-                  gradient_of_rows<scalar>(on, {}, d->logits, d->first, d->targets, d->statistics,
+                  gradient_of_rows(on, {}, d->logits, d->first, d->targets, d->statistics,
                                            d->slopes);
                 },
                 [d] { d->logits.assign(d->raw); }};

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <streambp/streambp.hpp>
 #include <utility>
 
@@ -61,125 +62,102 @@ struct primitive_time {
 
 using profile = std::array<primitive_time, std::size_t(primitive::count)>;
 
-// A primitive called on it is found below, by its first argument, and passed on to the CPU's. What
-// has no entry here is the CPU's directly and shows up as time of no primitive.
+// What has no entry here is run and shows up as time of no primitive.
+inline constexpr std::pair<const char*, primitive> timed_primitives[] = {
+    {"project", primitive::project},
+    {"project_back", primitive::project_back},
+    {"add_weight_gradient", primitive::add_weight_gradient},
+    {"attention_forward", primitive::attention_forward},
+    {"attention_backward", primitive::attention_backward},
+    {"rotate", primitive::rotate},
+    {"rms_norm_forward", primitive::norm_forward},
+    {"rms_norm_backward", primitive::norm_backward},
+    {"gated_forward", primitive::gated_forward},
+    {"gated_backward", primitive::gated_backward},
+    {"row_statistics_of", primitive::row_statistics},
+    {"gradient_of_rows", primitive::gradient_of_rows},
+    {"gather", primitive::gather},
+    {"scatter_add", primitive::scatter_add},
+    {"zero", primitive::elementwise},
+    {"copy", primitive::elementwise},
+    {"sum", primitive::elementwise}};
+
 template <class S>
 class timed_device : public streambp::cpu::device<S> {
  public:
   using base = streambp::cpu::device<S>;
   using base::base;
+  static constexpr bool is_timed = true;
 
   // Of the one engine that runs; an engine makes its device itself.
   static inline profile times{};
 
-  template <class Work>
-  void time(primitive p, const Work& work) {
-    if (this->counts_only()) return work(static_cast<base&>(*this));
-    primitive_time& own = times[std::size_t(p)];
-    const position before = this->flops();
-    const auto start = std::chrono::steady_clock::now();
-    work(static_cast<base&>(*this));
-    own.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    own.flops += this->flops() - before;
-    ++own.calls;
+  // The primitive's time ends with it.
+  class running {
+   public:
+    running(timed_device& of, const char* name) : of_(of), workers_(of.base::enter(name)) {
+      if (workers_ == nullptr) return;
+      for (const auto& [known, p] : timed_primitives)
+        if (std::strcmp(known, name) == 0)
+          own_ = &times[std::size_t(p) + (of.head_ && p <= primitive::add_weight_gradient ? 3 : 0)];
+      start_ = std::chrono::steady_clock::now();
+    }
+    ~running() {
+      const position before = std::exchange(of_.counted_, of_.flops());
+      if (own_ == nullptr) return;
+      own_->seconds +=
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+      own_->flops += of_.flops() - before;
+      ++own_->calls;
+    }
+    running(const running&) = delete;
+    running& operator=(const running&) = delete;
+    explicit operator bool() const { return workers_ != nullptr; }
+    auto& operator*() const { return *workers_; }
+
+   private:
+    timed_device& of_;
+    streambp::cpu::workers<S>* workers_;
+    primitive_time* own_ = nullptr;
+    std::chrono::steady_clock::time_point start_;
+  };
+  running enter(const char* name) { return {*this, name}; }
+
+  void count(position flops) {
+    counted_ = this->flops();
+    base::count(flops);
   }
+  // Whether the next product's weight is vocabulary-wide.
+  void in_head(bool head) { head_ = head; }
+
+ private:
+  position counted_ = 0;  // FLOPs before the primitive that runs
+  bool head_ = false;
 };
 
-template <class S>
-using rows = std::type_identity_t<view<const S>>;
-
+template <class D>
+concept timed = streambp::primitives::device<D> && D::is_timed;
 inline constexpr position vocabulary_wide = 8192;
 
-template <class S>
-primitive of_width(rows<S> weight, primitive trunk, primitive head) {
-  return weight.rows >= vocabulary_wide ? head : trunk;
+// More constrained than the primitives that they call.
+template <timed D>
+void project(D& on, streambp::primitives::given<D> x, streambp::primitives::given<D> w,
+             streambp::primitives::written<D> y, streambp::write how = streambp::write::assign) {
+  on.in_head(w.rows >= vocabulary_wide);
+  streambp::primitives::project(on, x, w, y, how);
 }
-
-template <class S>
-void project(timed_device<S>& on, rows<S> x, rows<S> w, view<S> y,
-             streambp::write how = streambp::write::assign) {
-  on.time(of_width<S>(w, primitive::project, primitive::head_project),
-          [&](auto& base) { streambp::cpu::project(base, x, w, y, how); });
-}
-template <class S>
-void project_back(timed_device<S>& on, rows<S> dy, rows<S> w, view<S> dx,
+template <timed D>
+void project_back(D& on, streambp::primitives::given<D> dy, streambp::primitives::given<D> w,
+                  streambp::primitives::written<D> dx,
                   streambp::write how = streambp::write::assign) {
-  on.time(of_width<S>(w, primitive::project_back, primitive::head_project_back),
-          [&](auto& base) { streambp::cpu::project_back(base, dy, w, dx, how); });
+  on.in_head(w.rows >= vocabulary_wide);
+  streambp::primitives::project_back(on, dy, w, dx, how);
 }
-template <class S>
-void add_weight_gradient(timed_device<S>& on, rows<S> dy, rows<S> x, view<S> dw,
-                         std::span<const position> grains) {
-  on.time(of_width<S>(dw, primitive::add_weight_gradient, primitive::head_add_weight_gradient),
-          [&](auto& base) { streambp::cpu::add_weight_gradient(base, dy, x, dw, grains); });
-}
-template <class S, class... Rest>
-void attention_forward(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::attention_forward,
-          [&](auto& base) { streambp::cpu::attention_forward(base, rest...); });
-}
-template <class S, class... Rest>
-void attention_backward(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::attention_backward,
-          [&](auto& base) { streambp::cpu::attention_backward(base, rest...); });
-}
-template <class S, class... Rest>
-void rotate(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::rotate, [&](auto& base) { streambp::cpu::rotate(base, rest...); });
-}
-template <class S, class... Rest>
-void rms_norm_forward(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::norm_forward,
-          [&](auto& base) { streambp::cpu::rms_norm_forward(base, rest...); });
-}
-template <class S, class... Rest>
-void rms_norm_backward(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::norm_backward,
-          [&](auto& base) { streambp::cpu::rms_norm_backward(base, rest...); });
-}
-template <class S, class... Rest>
-void gated_forward(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::gated_forward,
-          [&](auto& base) { streambp::cpu::gated_forward(base, rest...); });
-}
-template <class S, class... Rest>
-void gated_backward(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::gated_backward,
-          [&](auto& base) { streambp::cpu::gated_backward(base, rest...); });
-}
-template <class S, class... Rest>
-void row_statistics_of(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::row_statistics,
-          [&](auto& base) { streambp::cpu::row_statistics_of(base, rest...); });
-}
-template <class S, class... Rest>
-void gradient_of_rows(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::gradient_of_rows,
-          [&](auto& base) { streambp::cpu::gradient_of_rows(base, rest...); });
-}
-template <class S, class... Rest>
-void gather(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::gather, [&](auto& base) { streambp::cpu::gather(base, rest...); });
-}
-template <class S, class... Rest>
-void scatter_add(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::scatter_add, [&](auto& base) { streambp::cpu::scatter_add(base, rest...); });
-}
-template <class S, class... Rest>
-void zero(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::elementwise, [&](auto& base) { streambp::cpu::zero(base, rest...); });
-}
-template <class S, class... Rest>
-void copy(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::elementwise, [&](auto& base) { streambp::cpu::copy(base, rest...); });
-}
-template <class S, class... Rest>
-void sum(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::elementwise, [&](auto& base) { streambp::cpu::sum(base, rest...); });
-}
-template <class S, class... Rest>
-void add(timed_device<S>& on, const Rest&... rest) {
-  on.time(primitive::elementwise, [&](auto& base) { streambp::cpu::add(base, rest...); });
+template <timed D>
+void add_weight_gradient(D& on, streambp::primitives::given<D> dy, streambp::primitives::given<D> x,
+                         streambp::primitives::written<D> dw, std::span<const position> grains) {
+  on.in_head(dw.rows >= vocabulary_wide);
+  streambp::primitives::add_weight_gradient(on, dy, x, dw, grains);
 }
 
 }  // namespace bench

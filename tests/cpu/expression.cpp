@@ -49,8 +49,8 @@ struct example {
     device<S> on(threads);
     const auto t = terms();
     for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-      evaluate<S>(on, t, *y, {cuts[i], cuts[i + 1]});
-      differentiate<S>(on, t, cols, *dy, {cuts[i], cuts[i + 1]});
+      evaluate(on, t, *y, {cuts[i], cuts[i + 1]});
+      differentiate(on, t, cols, *dy, {cuts[i], cuts[i + 1]});
     }
   }
 };
@@ -96,9 +96,9 @@ TEST_CASE_TEMPLATE("expressions: sums and largest entries of rows", S, float, do
     const auto t = of.terms();
     guarded<S> sums(rows, 1), tops(rows, 1);
     device<S> on(1);
-    evaluate<S>(on, t, *of.y, {0, rows});
-    evaluate_sum<S>(on, t, cols, *sums, {0, rows});
-    evaluate_max<S>(on, t, cols, *tops, {0, rows});
+    evaluate(on, t, *of.y, {0, rows});
+    evaluate_sum(on, t, cols, *sums, {0, rows});
+    evaluate_max(on, t, cols, *tops, {0, rows});
     for (position i = 0; i < rows; ++i) {
       CHECK(tops(i, 0) == *std::max_element((*of.y).row(i), (*of.y).row(i) + cols));
       double sum = 0;
@@ -113,8 +113,8 @@ TEST_CASE("expressions: of equal largest entries the first one gets the gradient
   for (position j = 0; j < 300; ++j) x(0, j) = j == 170 || j == 20 + 200 ? 2 : 1, dx(0, j) = 0;
   device<double> on(1);
   std::vector<expression_term<double>> t{leaf<double>(*x, *dx, 300)};
-  evaluate_max<double>(on, t, 300, *top, {0, 1});
-  differentiate_max<double>(on, t, 300, *top, *dtop, {0, 1});
+  evaluate_max(on, t, 300, *top, {0, 1});
+  differentiate_max(on, t, 300, *top, *dtop, {0, 1});
   for (position j = 0; j < 300; ++j) CHECK(dx(0, j) == (j == 170 ? dtop(0, 0) : 0));
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("expressions: a gradient may take the place of its rows, or of dy") {
   const auto differentiated = [&](example<double>& e, view<double> into) {
     auto t = e.terms();
     t[0].gradient = into.data, t[0].gradient_stride = into.stride, t[0].assigns = true;
-    differentiate<double>(on, t, e.cols, *e.dy, {0, rows});
+    differentiate(on, t, e.cols, *e.dy, {0, rows});
   };
   differentiated(apart, *apart.da);
   differentiated(rows_taken, *rows_taken.a);

@@ -124,9 +124,9 @@ TEST_CASE_TEMPLATE("products agree with loops and write nothing else", S, float,
         }
         const position grains[] = {40, 40 + s.rows / 3, 40 + s.rows};
 
-        cpu::project(m.on, x.all(), w.all(), y.all(), how);
-        cpu::project_back(m.on, dy.all(), w.all(), dx.all(), how);
-        cpu::add_weight_gradient(m.on, dy.all(), x.all(), dw.all(), grains);
+        project(m.on, x.all(), w.all(), y.all(), how);
+        project_back(m.on, dy.all(), w.all(), dx.all(), how);
+        add_weight_gradient(m.on, dy.all(), x.all(), dw.all(), grains);
 
         const auto entry = [](view<S> v) {
           return [v](position i, position k) { return v(i, k); };
@@ -145,11 +145,11 @@ TEST_CASE_TEMPLATE("products agree with loops and write nothing else", S, float,
 TEST_CASE_TEMPLATE("a sum over nothing is zero when assigned, and adds nothing", S, float, double) {
   machine<S> m(1);
   matrix<S> x(9, 0, 1), w(5, 0, 2), y(9, 5, 3), y0 = y;
-  cpu::project(m.on, x.all(), w.all(), y.all(), streambp::write::add);
+  project(m.on, x.all(), w.all(), y.all(), streambp::write::add);
   CHECK(same_bits<S>(y, y0));
   y.fill(poison<S>);
   y0.fill(0);
-  cpu::project(m.on, x.all(), w.all(), y.all(), streambp::write::assign);
+  project(m.on, x.all(), w.all(), y.all(), streambp::write::assign);
   CHECK(same_bits<S>(y, y0));
 }
 
@@ -161,8 +161,8 @@ TEST_CASE_TEMPLATE("a row's bits do not depend on other rows, its place, strides
     matrix<S> x(rows, in, 1), dy(rows, out, 2), w(out, in, 3);
     matrix<S> y(rows, out, 4), dx(rows, in, 5), before = y;
     machine<S> one(1);
-    cpu::project(one.on, x.all(), w.all(), y.all(), streambp::write::add);
-    cpu::project_back(one.on, dy.all(), w.all(), dx.all());
+    project(one.on, x.all(), w.all(), y.all(), streambp::write::add);
+    project_back(one.on, dy.all(), w.all(), dx.all());
     for (int threads : {1, 2, 3})
       for (const position first : {0, 1, 8, 13, 40})
         for (const position count : {1, 2, 7, 8, 9, 16, 100, 261}) {
@@ -178,8 +178,8 @@ TEST_CASE_TEMPLATE("a row's bits do not depend on other rows, its place, strides
           cpu::kernel::assign<S>(x.all().rows_in(some), part_x);
           cpu::kernel::assign<S>(dy.all().rows_in(some), part_dy);
           cpu::kernel::assign<S>(before.all().rows_in(some), part_y);
-          cpu::project(m.on, part_x.all(), w.all(), part_y.all(), streambp::write::add);
-          cpu::project_back(m.on, part_dy.all(), w.all(), part_dx.all());
+          project(m.on, part_x.all(), w.all(), part_y.all(), streambp::write::add);
+          project_back(m.on, part_dy.all(), w.all(), part_dx.all());
           REQUIRE(same_bits<S>(part_y, y.all().rows_in(some)));
           REQUIRE(same_bits<S>(part_dx, dx.all().rows_in(some)));
         }
@@ -190,9 +190,9 @@ TEST_CASE_TEMPLATE("a row of NaN stays one row", S, float, double) {
   machine<S> m(2);
   for (const position bad : {0, 5, 16, 18}) {
     matrix<S> x(19, 40, 1), w(60, 40, 2), clean(19, 60, 3), y(19, 60, 4);
-    cpu::project(m.on, x.all(), w.all(), clean.all());
+    project(m.on, x.all(), w.all(), clean.all());
     for (position k = 0; k < 40; ++k) x.all()(bad, k) = poison<S>;
-    cpu::project(m.on, x.all(), w.all(), y.all());
+    project(m.on, x.all(), w.all(), y.all());
     for (position i = 0; i < 19; ++i)
       CHECK(same_bits<S>(y.all().middle_rows(i, 1), clean.all().middle_rows(i, 1)) == (i != bad));
   }
@@ -205,7 +205,7 @@ TEST_CASE_TEMPLATE("a weight gradient's bits do not depend on chunks or threads"
        {std::pair<position, position>{70, 131}, {829, 9}, {48, 300}, {1, 1}}) {
     matrix<S> x(301, in, 1), dy(301, out, 2), dw(out, in, 3), before = dw;
     machine<S> one(1);
-    cpu::add_weight_gradient(one.on, dy.all(), x.all(), dw.all(), grains);
+    add_weight_gradient(one.on, dy.all(), x.all(), dw.all(), grains);
     for (int threads : {1, 2, 3})
       for (unsigned cuts = 0; cuts < 16; ++cuts) {  // which inner edges are a chunk's
         machine<S> m(threads);
@@ -215,7 +215,7 @@ TEST_CASE_TEMPLATE("a weight gradient's bits do not depend on chunks or threads"
           if (g != 0 && !(cuts >> (g - 1) & 1)) continue;
           const std::span<const position> chunk(grains.data() + g, last - g + 1);
           const row_range rows{chunk.front(), chunk.back()};
-          cpu::add_weight_gradient(m.on, dy.all().rows_in(rows), x.all().rows_in(rows), sum.all(),
+          add_weight_gradient(m.on, dy.all().rows_in(rows), x.all().rows_in(rows), sum.all(),
                                    chunk);
           last = g;
         }
@@ -233,7 +233,7 @@ TEST_CASE_TEMPLATE("products may be cut at panels of columns", S, float, double)
   using sizes = cpu::blocking<S>;
   const position cols = 2 * sizes::columns + 3 * sizes::panel + 29, depth = sizes::depth + 44;
   machine<S> m(1);
-  S* const packing = m.on.packing(0);
+  S* const packing = static_cast<S*>(m.packing);
   matrix<S> x(16, depth, 1), xt(depth, 16, 2), wt(cols, depth, 3), w(depth, cols, 4);
   matrix<S> nt(16, cols, 0), nn(16, cols, 0), tn(16, cols, 0), part(16, cols, 0);
   cpu::times_transposed(packing, x.all(), wt.all(), nt.all(), streambp::write::assign);
@@ -291,9 +291,9 @@ TEST_CASE("products take no memory") {
   matrix<float> x(301, 700, 1), w(900, 700, 2), y(301, 900, 3), dx(301, 700, 4);
   const position grains[] = {0, 256, 301};
   const long before = mallocs;
-  cpu::project(m.on, x.all(), w.all(), y.all());
-  cpu::project_back(m.on, y.all(), w.all(), dx.all());
-  cpu::add_weight_gradient(m.on, y.all(), x.all(), w.all(), grains);
+  project(m.on, x.all(), w.all(), y.all());
+  project_back(m.on, y.all(), w.all(), dx.all());
+  add_weight_gradient(m.on, y.all(), x.all(), w.all(), grains);
   CHECK(mallocs == before);
 }
 #endif
@@ -301,6 +301,6 @@ TEST_CASE("products take no memory") {
 TEST_CASE("a device without threads counts and touches nothing") {
   cpu::device<float> on;
   const view<float> x(nullptr, 1 << 20, 512), w(nullptr, 151936, 512), y(nullptr, 1 << 20, 151936);
-  cpu::project(on, x, w, y);
+  project(on, x, w, y);
   CHECK(on.flops() == 2 * position(1 << 20) * 151936 * 512);
 }

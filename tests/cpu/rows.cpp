@@ -11,7 +11,7 @@ using namespace streambp::cpu;
 
 TEST_CASE("each row and each column is taken once") {
   for (int threads : {1, 2}) {
-    device<float> on(threads);
+    workers<float> on(threads);
     for (position rows : {0, 1, 5, 1000})
       for (position cols : {1, 63, 64, 65, 20000}) {
         std::vector<int> row_seen(std::size_t(rows), 0), column_seen(std::size_t(cols), 0);
@@ -27,7 +27,7 @@ TEST_CASE("each row and each column is taken once") {
 
 TEST_CASE("rows come with their piece") {
   const packed samples({0, 1, 1, 400, 1003});
-  device<float> on(2);
+  workers<float> on(2);
   for (row_range chunk :
        {row_range{0, 1003}, row_range{0, 1}, row_range{1, 400}, row_range{399, 1003}}) {
     std::vector<position> place(std::size_t(chunk.rows()), -1);
@@ -49,12 +49,12 @@ TEST_CASE_TEMPLATE("row sums go grain by grain, last grain first, in any chunks"
   const std::vector<position> edges{0, 5, 12, 13, 30};
   for (position cols : widths) {
     const guarded<S> x(30, cols, 1, 1, 0);
-    const auto add = [&](device<S>& on, std::size_t first, std::size_t last, guarded<S>& y) {
+    const auto add = [&](workers<S>& on, std::size_t first, std::size_t last, guarded<S>& y) {
       const view<const S> rows = (*x).rows_in({edges[first], edges[last]});
       add_row_sums(on, std::span(edges).subspan(first, last - first + 1), cols, (*y).data,
                    [&](position i, position j, auto n) { return load<S>(rows.row(i) + j, n); });
     };
-    device<S> single(1), pair(2);
+    workers<S> single(1), pair(2);
     guarded<S> whole_sum(1, cols, 2, 1, 0), chunked = whole_sum, threaded = whole_sum,
                                             naive = whole_sum;
     for (std::size_t g = 4; g-- > 0;)

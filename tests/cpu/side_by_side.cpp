@@ -24,7 +24,7 @@ const auto into = [](call_list& calls) {
 
 TEST_CASE("a step takes a row of every piece, in fours") {
   const packed samples({0, 3, 5, 5, 6, 8, 9});
-  device<float> on(1);
+  workers<float> on(1);
   call_list up, down;
   steps_ascending(on, piece_list(samples, {0, 9}), 8, into(up));
   CHECK(up == call_list{{0, 3, 5, 6}, {8}, {1, 4, 7}, {2}});
@@ -34,7 +34,7 @@ TEST_CASE("a step takes a row of every piece, in fours") {
 
 TEST_CASE("completions wait for the prompt that they go on from, and go first on the way back") {
   const packed samples({0, 2, 3, 5, 6}, {-1, 0, 0, -1});
-  device<float> on(1);
+  workers<float> on(1);
   call_list up, down;
   steps_ascending(on, piece_list(samples, {0, 6}), 8, into(up));
   CHECK(up == call_list{{0, 5}, {1}, {2, 3}, {4}});
@@ -48,7 +48,7 @@ TEST_CASE("completions wait for the prompt that they go on from, and go first on
 
 TEST_CASE("every unit is taken once a step") {
   const packed samples({0, 1});
-  device<double> on(2);
+  workers<double> on(2);
   for (const position units : {1, 31, 32, 33, 100}) {
     std::vector<int> taken(std::size_t(units), 0);
     steps_ascending(on, piece_list(samples, {0, 1}), units,
@@ -63,7 +63,7 @@ TEST_CASE("the rows before: a piece's own, its state's, or zeros") {
   const packed samples({0, 2, 4});
   const guarded<float> y(4, 3, 1, 1., 0.), initial(1, 6, 2, 1., 0.);
   guarded<float> before(4, 3);
-  device<float> on(2);
+  workers<float> on(2);
   const carried<float> with(samples, {0, 4}, 6, *initial), without(samples, {0, 4}, 6);
   rows_before(on, with.pieces(0), with.at(0), *y, *before);
   CHECK(error_of(*before, [&](position i, position j) {

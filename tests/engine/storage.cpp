@@ -159,7 +159,7 @@ TEST_CASE("what lives together shares no address; stages share theirs") {
   const instance_list<std::decay_t<decltype(model)>> list(model, d);
   storage<cpu::device<double>, std::decay_t<decltype(model)>> places(list);
   const step_plan p = complete({{{0, 1}, {1, 2}}, C, 8, false});
-  const mapped_block block(p.peak());
+  const cpu::mapped_block block(p.peak());
   arena from(block.data(), block.size());
   places.place(from, list, p, false);
   CHECK(from.high() == p.peak());
@@ -200,7 +200,7 @@ TEST_CASE("a fused head stands on no row that its chunk's backward reads again")
   const instance_list<std::decay_t<decltype(model)>> list(model, d);
   storage<cpu::device<double>, std::decay_t<decltype(model)>> places(list);
   const step_plan p = complete({{{0, 2}}, C, 8, true});
-  const mapped_block block(p.peak());
+  const cpu::mapped_block block(p.peak());
   arena from(block.data(), block.size());
   places.place(from, list, p, false);
   std::vector<extent> lasting{extent_of(places.chunk_gradient), extent_of(places.head.result),

@@ -15,7 +15,7 @@ std::vector<position> visited(ordered_tasks::order o) {
   ordered_tasks tasks(o);
   on.run_by(&tasks);
   std::vector<position> rows;
-  cpu::for_rows(on, 5, 1, [&](position row) { rows.push_back(row); });
+  for_rows(on, 5, 1, [&](position row) { rows.push_back(row); });
   on.run_by(nullptr);
   return rows;
 }
@@ -40,7 +40,7 @@ TEST_CASE("what tasks of two threads write to one place is a race; to places of 
       tasks.look_at(rows);
       on.run_by(&tasks);
       double next = 1;
-      cpu::for_rows(on, 5, 1, [&](position row) { rows(shared ? 2 : row, 0) = ++next; });
+      for_rows(on, 5, 1, [&](position row) { rows(shared ? 2 : row, 0) = ++next; });
       on.run_by(nullptr);
       CHECK(tasks.race().empty() == !shared);
     }

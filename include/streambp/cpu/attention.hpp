@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "../primitives/expect_shape.hpp"
+#include "../primitives/attention.hpp"
 #include "block_product.hpp"
 #include "device.hpp"
 #include "key_block.hpp"
@@ -125,33 +125,11 @@ template <class S>
 }
 
 template <class S>
-void expect_attention(const char* primitive, const attention_shape& shape, const piece_list& pieces,
-                      view<const S> q, view<const S> k, view<const S> v, view<const S> o,
-                      view<const S> lse) {
-  const side rows{"rows", pieces.rows().rows()};
-  expect_shape(primitive, "q", q, rows, {"heads x key width", shape.heads * shape.key_width});
-  expect_shape(primitive, "k", k, {"memory rows", k.rows},
-               {"key/value heads x key width", shape.kv_heads * shape.key_width});
-  expect_shape(primitive, "v", v, {"memory rows", k.rows},
-               {"key/value heads x value width", shape.kv_heads * shape.value_width});
-  expect_shape(primitive, "o", o, rows, {"heads x value width", shape.heads * shape.value_width});
-  expect_shape(primitive, "lse", lse, rows, {"heads", shape.heads});
-}
-
-// o (rows, heads * value_width) and lse (rows, heads), the natural log of the softmax denominator,
-// are assigned; a row that sees nothing gets 0 and -inf. q (rows, heads * key_width) holds the
-// chunk's rows, k and v (memory rows, kv_heads * width) all memory rows, of which those that the
-// pieces do not see are never read. sinks: null, or one logit per head that joins the denominator
-// only. workspace: (threads, attention_workspace). Requires chunk edges at tile edges of segments.
-template <class S>
-void attention_forward(device<S>& on, attention_shape shape, piece_list pieces,
+void attention_forward(workers<S>& on, attention_shape shape, piece_list pieces,
                        std::type_identity_t<view<const S>> q, std::type_identity_t<view<const S>> k,
                        std::type_identity_t<view<const S>> v, std::type_identity_t<const S*> sinks,
                        std::type_identity_t<view<S>> o, std::type_identity_t<view<S>> lse,
                        std::type_identity_t<view<S>> workspace) {
-  expect_attention<S>("attention_forward", shape, pieces, q, k, v, o, lse);
-  on.count(2 * visible_pairs(shape, pieces) * shape.heads * (shape.key_width + shape.value_width));
-  if (on.counts_only()) return;
 
   // Tasks are slots of `tile` rows: a tile belongs to the slot that holds its first row.
   const position rows = pieces.rows().rows();
@@ -166,10 +144,8 @@ void attention_forward(device<S>& on, attention_shape shape, piece_list pieces,
   });
 }
 
-// dq is assigned; dk and dv are added to, for all rows seen, and dsinks (null: not wanted). o and
-// lse are the forward's. The rest as in the forward.
 template <class S>
-void attention_backward(device<S>& on, attention_shape shape, piece_list pieces,
+void attention_backward(workers<S>& on, attention_shape shape, piece_list pieces,
                         std::type_identity_t<view<const S>> q,
                         std::type_identity_t<view<const S>> k,
                         std::type_identity_t<view<const S>> v, std::type_identity_t<const S*> sinks,
@@ -178,14 +154,6 @@ void attention_backward(device<S>& on, attention_shape shape, piece_list pieces,
                         std::type_identity_t<view<const S>> d_o, std::type_identity_t<view<S>> dq,
                         std::type_identity_t<view<S>> dk, std::type_identity_t<view<S>> dv,
                         std::type_identity_t<S*> dsinks, std::type_identity_t<view<S>> workspace) {
-  expect_attention<S>("attention_backward", shape, pieces, q, k, v, o, lse);
-  expect_alike("attention_backward", "d_o", d_o, o);
-  expect_alike("attention_backward", "dq", dq, q);
-  expect_alike("attention_backward", "dk", dk, k);
-  expect_alike("attention_backward", "dv", dv, v);
-  on.count(2 * visible_pairs(shape, pieces) * shape.heads *
-           (3 * shape.key_width + 2 * shape.value_width));
-  if (on.counts_only()) return;
 
   // A row of dk and dv adds over query tiles, last first, whatever the chunks; so one thread does a
   // whole key and value head.

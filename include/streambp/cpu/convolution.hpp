@@ -5,9 +5,7 @@
 #include <span>
 #include <type_traits>
 
-#include "../primitives/carry_rows.hpp"
-#include "../primitives/expect_shape.hpp"
-#include "../primitives/write.hpp"
+#include "../primitives/convolution.hpp"
 #include "elementwise.hpp"
 
 namespace streambp::cpu {
@@ -68,17 +66,11 @@ template <class S>
   });
 }
 
-// x, y (rows, d); w (taps, d); b (1, d) or without data. A state is the last taps - 1 rows of x. A
-// y without rows is not wanted: only states are handed on.
 template <class S>
-void convolution_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+void convolution_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                          std::type_identity_t<view<const S>> x,
                          std::type_identity_t<view<const S>> w,
                          std::type_identity_t<view<const S>> b, view<S> y) {
-  expect_shape("convolution_forward", "x", x, {"rows", pieces.rows().rows()}, {"columns", w.cols});
-  expect_shape_if_any("convolution_forward", "b", b, {"one", 1}, {"columns", w.cols});
-  expect_shape_if_any("convolution_forward", "y", y, {"rows", x.rows}, {"columns", w.cols});
-  if (on.counts_only()) return;
   const position taps = w.rows;
   for_column_ranges(on, w.cols, [&](position j, position count) {
     const S zeros[column_range<S>] = {};
@@ -96,15 +88,10 @@ void convolution_forward(device<S>& on, const piece_list& pieces, const carry_ro
   });
 }
 
-// dx_t (+)= Σ_i w_i ∘ dy_{t+i}. dx may be the rows that x was in.
 template <class S>
-void convolution_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+void convolution_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                           std::type_identity_t<view<const S>> w,
                           std::type_identity_t<view<const S>> dy, view<S> dx, write how) {
-  expect_shape("convolution_backward", "dy", dy, {"rows", pieces.rows().rows()},
-               {"columns", w.cols});
-  expect_alike("convolution_backward", "dx", dx, dy);
-  if (on.counts_only()) return;
   const position taps = w.rows;
   for_column_ranges(on, dx.cols, [&](position j, position count) {
     S total[column_range<S>];
@@ -137,17 +124,11 @@ void convolution_backward(device<S>& on, const piece_list& pieces, const carry_r
   });
 }
 
-// dw_i += Σ_t dy_t ∘ x_{t-i}, grain by grain, the last grain first. `grains` are ascending edges on
-// the packed axis.
 template <class S>
-void add_tap_gradients(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+void add_tap_gradients(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                        std::type_identity_t<view<const S>> x,
                        std::type_identity_t<view<const S>> dy, view<S> dw,
                        std::span<const position> grains) {
-  expect_shape("add_tap_gradients", "x", x, {"rows", pieces.rows().rows()}, {"columns", dw.cols});
-  expect_alike("add_tap_gradients", "dy", dy, x);
-  expect_grains("add_tap_gradients", grains, x.rows);
-  if (on.counts_only()) return;
   const packed& samples = pieces.samples();
   const position chunk = pieces.rows().first;
   for_column_ranges(on, dw.cols, [&](position j, position count) {

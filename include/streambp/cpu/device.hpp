@@ -1,43 +1,31 @@
-// The CPU as the engine sees it: its scalar, its threads, their packing buffers, its FLOP counter.
+// The CPU as the engine sees it: its memory, its threads and their packing buffers.
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <span>
 
-#include "../core/grain.hpp"
-#include "../core/view.hpp"
+#include "../primitives/device.hpp"
 #include "../primitives/task_runner.hpp"
 #include "blocking.hpp"
 #include "isa.hpp"
+#include "mapped_block.hpp"
 #include "pool.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
-// The primitives (product.hpp, attention.hpp, rows.hpp, ...) are free functions that take a device
-// first. A device without threads of its own counts only: primitives then add their FLOPs and touch
-// no data.
+// Who computes: threads and the buffers they pack products in. The bodies of primitives
+// (product.hpp, attention.hpp, rows.hpp, ...) are free functions that take workers first.
 template <class Scalar>
-class device {
+class workers {
  public:
-  using scalar = Scalar;
+  workers() = default;
+  explicit workers(int threads) : pool_(std::make_unique<cpu::pool>(threads)) {}
 
-  // Counts only.
-  device() = default;
-
-  explicit device(int threads) : pool_(std::make_unique<cpu::pool>(threads)) {}
-
-  bool counts_only() const { return pool_ == nullptr; }
-  int threads() const { return pool_ ? pool_->threads() : 1; }
-
-  // Bytes that `threads` threads need to pack the operands of products.
-  static constexpr std::size_t packing_bytes(int threads) {
-    return std::size_t(threads) * blocking<Scalar>::packing * sizeof(Scalar);
-  }
-  // Lends packing_bytes(threads()) bytes, 64-byte aligned, for as long as the device is used.
-  void lend(std::byte* packing) { packing_ = reinterpret_cast<Scalar*>(packing); }
+  bool none() const { return pool_ == nullptr; }
+  int threads() const { return pool_->threads(); }
   Scalar* packing(int thread) const { return packing_ + thread * blocking<Scalar>::packing; }
+  void lend(Scalar* packing) { packing_ = packing; }
 
   template <class Task>
   void parallel(position tasks, const Task& task) const {
@@ -50,15 +38,36 @@ class device {
   void run_by(task_runner* by) { runner_ = by; }
   bool row_by_row() const { return runner_ != nullptr; }
 
-  void count(position flops) { flops_ += flops; }
-  position flops() const { return flops_; }
-  void reset_flops(position flops = 0) { flops_ = flops; }
-
  private:
   std::unique_ptr<cpu::pool> pool_;
   Scalar* packing_ = nullptr;
   task_runner* runner_ = nullptr;
-  position flops_ = 0;
+};
+
+template <class Scalar>
+class device : public primitives::counting<Scalar> {
+ public:
+  using memory = mapped_block;
+
+  // Counts only.
+  device() = default;
+  explicit device(int threads) : workers_(threads) {}
+
+  bool counts_only() const { return workers_.none(); }
+  int threads() const { return counts_only() ? 1 : workers_.threads(); }
+
+  // Bytes that `threads` threads need to pack the operands of products.
+  static constexpr std::size_t packing_bytes(int threads) {
+    return std::size_t(threads) * blocking<Scalar>::packing * sizeof(Scalar);
+  }
+  // packing_bytes(threads) bytes, 64-byte aligned.
+  void lend(std::byte* packing) { workers_.lend(reinterpret_cast<Scalar*>(packing)); }
+
+  cpu::workers<Scalar>* enter(const char*) { return counts_only() ? nullptr : &workers_; }
+  void run_by(task_runner* by) { workers_.run_by(by); }
+
+ private:
+  cpu::workers<Scalar> workers_;
 };
 
 }  // namespace STREAMBP_ISA

@@ -7,8 +7,7 @@
 #include <span>
 #include <type_traits>
 
-#include "../primitives/dropout_draw.hpp"
-#include "../primitives/expect_shape.hpp"
+#include "../primitives/dropout.hpp"
 #include "rows.hpp"
 
 namespace streambp::cpu {
@@ -32,11 +31,8 @@ template <bool adds, class S>
 }
 
 template <bool adds, class S>
-void dropout_rows(device<S>& on, const dropout_draw& draw, const piece_list& pieces,
+void dropout_rows(workers<S>& on, const dropout_draw& draw, const piece_list& pieces,
                   view<const S> x, view<S> y) {
-  expect_alike("dropout", "y", y, x);
-  expect_pieces("dropout", pieces, "x", x);
-  if (on.counts_only()) return;
   for_rows(on, pieces, x.cols, [&](const piece& p, position row) {
     random_key key = draw.key;
     key.sample = draw.samples.empty() ? std::uint64_t(p.segment) : draw.samples[p.segment];
@@ -45,16 +41,14 @@ void dropout_rows(device<S>& on, const dropout_draw& draw, const piece_list& pie
   });
 }
 
-// y = x / (1 - rate) where kept, 0 where dropped. y may be x.
 template <class S>
-void dropout(device<S>& on, const dropout_draw& draw, const piece_list& pieces,
+void dropout(workers<S>& on, const dropout_draw& draw, const piece_list& pieces,
              std::type_identity_t<view<const S>> x, view<S> y) {
   dropout_rows<false>(on, draw, pieces, x, y);
 }
 
-// y += the same; so dx += the gradient of y = dropout(x), from dy.
 template <class S>
-void add_dropout(device<S>& on, const dropout_draw& draw, const piece_list& pieces,
+void add_dropout(workers<S>& on, const dropout_draw& draw, const piece_list& pieces,
                  std::type_identity_t<view<const S>> x, view<S> y) {
   dropout_rows<true>(on, draw, pieces, x, y);
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "../primitives/experts.hpp"
 #include "gather.hpp"
 #include "product.hpp"
 #include "routing.hpp"
@@ -13,14 +14,10 @@
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
-// The copies of the rows, by expert and then by row: place(i, j) is where copy j of row i stands,
-// first(0, e) the first place of expert e, and first(0, experts) their number. Numbers are held as
-// scalars. Throws shape_error for more copies than a scalar counts.
 template <class S>
-void order_by_expert(device<S>& on, std::type_identity_t<view<const S>> chosen, position experts,
+void order_by_expert(workers<S>&, std::type_identity_t<view<const S>> chosen, position experts,
                      view<S> place, view<S> first) {
   constexpr position most = position(1) << std::numeric_limits<S>::digits;
-  if (on.counts_only()) return;
   if (chosen.rows * chosen.cols > most)
     throw shape_error(sentence("experts: a chunk of ", chosen.rows, " rows and ", chosen.cols,
                                " copies each; at most ", most,
@@ -35,12 +32,10 @@ void order_by_expert(device<S>& on, std::type_identity_t<view<const S>> chosen, 
   first(0, 0) = 0;
 }
 
-// copies_place(i, j) = x_i, or weights(i, j) x_i.
 template <class S>
-void copy_to_experts(device<S>& on, std::type_identity_t<view<const S>> x,
+void copy_to_experts(workers<S>& on, std::type_identity_t<view<const S>> x,
                      std::type_identity_t<view<const S>> place,
                      std::type_identity_t<view<const S>> weights, view<S> copies) {
-  if (on.counts_only()) return;
   for_rows(on, x.rows, x.cols * place.cols, [&](position i) {
     for (position j = 0; j < place.cols; ++j)
       scale_row<S>(x.row(i), weights.data ? weights(i, j) : S(1), x.cols,
@@ -48,12 +43,10 @@ void copy_to_experts(device<S>& on, std::type_identity_t<view<const S>> x,
   });
 }
 
-// y_i += Σ_j weights(i, j) copies_place(i, j), weights 1 if without data.
 template <class S>
-void add_from_experts(device<S>& on, std::type_identity_t<view<const S>> copies,
+void add_from_experts(workers<S>& on, std::type_identity_t<view<const S>> copies,
                       std::type_identity_t<view<const S>> place,
                       std::type_identity_t<view<const S>> weights, view<S> y) {
-  if (on.counts_only()) return;
   for_rows(on, y.rows, y.cols * place.cols, [&](position i) {
     for (position j = 0; j < place.cols; ++j)
       add_scaled_row<S>(copies.row(position(place(i, j))), weights.data ? weights(i, j) : S(1),
@@ -68,12 +61,10 @@ template <class S>
   return sum(total);
 }
 
-// out(i, j) = copies_place(i, j) · dy_i
 template <class S>
-void dot_with_experts(device<S>& on, std::type_identity_t<view<const S>> copies,
+void dot_with_experts(workers<S>& on, std::type_identity_t<view<const S>> copies,
                       std::type_identity_t<view<const S>> place,
                       std::type_identity_t<view<const S>> dy, view<S> out) {
-  if (on.counts_only()) return;
   for_rows(on, dy.rows, dy.cols * place.cols, [&](position i) {
     for (position j = 0; j < place.cols; ++j)
       out(i, j) = dot_of<S>(copies.row(position(place(i, j))), dy.row(i), dy.cols);
@@ -89,36 +80,30 @@ void for_each_expert(std::type_identity_t<view<const S>> first, position experts
   }
 }
 
-// y = x w_eᵀ for the copies of each expert e; w holds the experts' matrices one below the other.
 template <class S>
-void project_experts(device<S>& on, std::type_identity_t<view<const S>> first, position experts,
+void project_experts(workers<S>& on, std::type_identity_t<view<const S>> first, position experts,
                      std::type_identity_t<view<const S>> x, std::type_identity_t<view<const S>> w,
                      view<S> y) {
-  if (on.counts_only()) return on.count(2 * x.rows * x.cols * y.cols);
   for_each_expert<S>(first, experts, [&](position e, row_range own) {
     project(on, x.rows_in(own), w.middle_rows(e * y.cols, y.cols), y.rows_in(own));
   });
 }
 
-// dx (+)= dy w_e
 template <class S>
-void project_back_experts(device<S>& on, std::type_identity_t<view<const S>> first,
+void project_back_experts(workers<S>& on, std::type_identity_t<view<const S>> first,
                           position experts, std::type_identity_t<view<const S>> dy,
                           std::type_identity_t<view<const S>> w, view<S> dx, write how) {
-  if (on.counts_only()) return on.count(2 * dy.rows * dy.cols * dx.cols);
   for_each_expert<S>(first, experts, [&](position e, row_range own) {
     project_back(on, dy.rows_in(own), w.middle_rows(e * dy.cols, dy.cols), dx.rows_in(own), how);
   });
 }
 
-// dw_e += dyᵀ x, grain by grain of the rows that the copies come from, last grain first.
 template <class S>
-void add_expert_gradients(device<S>& on, std::type_identity_t<view<const S>> first,
+void add_expert_gradients(workers<S>& on, std::type_identity_t<view<const S>> first,
                           position experts, std::type_identity_t<view<const S>> chosen,
                           std::type_identity_t<view<const S>> dy,
                           std::type_identity_t<view<const S>> x, view<S> dw,
                           std::span<const position> grains) {
-  if (on.counts_only()) return on.count(2 * dy.rows * dy.cols * x.cols);
   for_each_expert<S>(first, experts, [&](position e, row_range own) {
     position last = own.last;
     for (std::size_t g = grains.size(); g-- > 1;) {

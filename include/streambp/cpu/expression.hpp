@@ -6,6 +6,7 @@
 #include <span>
 #include <type_traits>
 
+#include "../primitives/expression.hpp"
 #include "expression_row.hpp"
 #include "rows.hpp"
 
@@ -26,7 +27,7 @@ template <class S>
 
 // Calls f(expression at the row, row) for the rows.
 template <class S, class F>
-void for_rows_of(device<S>& on, std::span<const expression_term<S>> terms, position cols,
+void for_rows_of(workers<S>& on, std::span<const expression_term<S>> terms, position cols,
                  row_range rows, const F& f) {
   for_row_ranges(on, rows.rows(), cols * position(terms.size()),
                  [&](position first, position last) {
@@ -40,22 +41,18 @@ void for_rows_of(device<S>& on, std::span<const expression_term<S>> terms, posit
 
 }  // namespace entries
 
-// y = the expression, in the given rows.
 template <class S>
-void evaluate(device<S>& on, std::span<const autodiff::expression_term<S>> terms, view<S> y,
+void evaluate(workers<S>& on, std::span<const autodiff::expression_term<S>> terms, view<S> y,
               row_range rows) {
-  if (on.counts_only()) return;
   entries::for_rows_of(on, terms, y.cols, rows, [&](auto& w, position row) {
     w.for_blocks(false,
                  [&](position j, position n) { std::copy_n(w.result(), n, y.row(row) + j); });
   });
 }
 
-// y (rows, 1) = the sum, or the largest, of each row of an expression of `cols` columns.
 template <class S>
-void evaluate_sum(device<S>& on, std::span<const autodiff::expression_term<S>> terms, position cols,
+void evaluate_sum(workers<S>& on, std::span<const autodiff::expression_term<S>> terms, position cols,
                   view<S> y, row_range rows) {
-  if (on.counts_only()) return;
   entries::for_rows_of(on, terms, cols, rows, [&](auto& w, position row) {
     lanes<S> total = 0;
     w.for_blocks(false, [&](position, position n) { entries::add_up(w.result(), n, total); });
@@ -63,9 +60,8 @@ void evaluate_sum(device<S>& on, std::span<const autodiff::expression_term<S>> t
   });
 }
 template <class S>
-void evaluate_max(device<S>& on, std::span<const autodiff::expression_term<S>> terms, position cols,
+void evaluate_max(workers<S>& on, std::span<const autodiff::expression_term<S>> terms, position cols,
                   view<S> y, row_range rows) {
-  if (on.counts_only()) return;
   entries::for_rows_of(on, terms, cols, rows, [&](auto& w, position row) {
     lanes<S> top = -std::numeric_limits<S>::infinity();
     w.for_blocks(false, [&](position, position n) { entries::find_largest(w.result(), n, top); });
@@ -73,11 +69,9 @@ void evaluate_max(device<S>& on, std::span<const autodiff::expression_term<S>> t
   });
 }
 
-// From dy, of `cols` columns or of one for all, to the gradients of the expression's leaves.
 template <class S>
-void differentiate(device<S>& on, std::span<const autodiff::expression_term<S>> terms,
+void differentiate(workers<S>& on, std::span<const autodiff::expression_term<S>> terms,
                    position cols, std::type_identity_t<view<const S>> dy, row_range rows) {
-  if (on.counts_only()) return;
   entries::for_rows_of(on, terms, cols, rows, [&](auto& w, position row) {
     w.for_blocks(true, [&](position j, position n) {
       S* const seed = w.seed();
@@ -92,12 +86,10 @@ void differentiate(device<S>& on, std::span<const autodiff::expression_term<S>> 
   });
 }
 
-// The same from dy (rows, 1) of evaluate_max, whose result was y.
 template <class S>
-void differentiate_max(device<S>& on, std::span<const autodiff::expression_term<S>> terms,
+void differentiate_max(workers<S>& on, std::span<const autodiff::expression_term<S>> terms,
                        position cols, std::type_identity_t<view<const S>> y,
                        std::type_identity_t<view<const S>> dy, row_range rows) {
-  if (on.counts_only()) return;
   entries::for_rows_of(on, terms, cols, rows, [&](auto& w, position row) {
     bool found = false;
     w.for_blocks(true, [&](position j, position n) {

@@ -5,18 +5,15 @@
 #include <span>
 #include <type_traits>
 
-#include "../primitives/expect_shape.hpp"
+#include "../primitives/gather.hpp"
 #include "elementwise.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
-// y_i = scale table_{tokens_i}; table (vocabulary, d). Requires tokens inside the table.
 template <class S>
-void gather(device<S>& on, std::span<const std::int32_t> tokens,
+void gather(workers<S>& on, std::span<const std::int32_t> tokens,
             std::type_identity_t<view<const S>> table, double scale, view<S> y) {
-  if (on.counts_only()) return;
-  expect_shape("gather", "y", y, {"tokens", position(tokens.size())}, {"columns", table.cols});
   for_rows(on, y.rows, y.cols,
            [&](position i) { scale_row<S>(table.row(tokens[i]), S(scale), y.cols, y.row(i)); });
 }
@@ -27,13 +24,9 @@ template <class S>
       d, [&](position j, auto n) { store(y + j, n, fma(load(x + j, n), factor, load(y + j, n))); });
 }
 
-// dtable_{tokens_i} += scale dy_i, last row first.
 template <class S>
-void scatter_add(device<S>& on, std::span<const std::int32_t> tokens,
+void scatter_add(workers<S>& on, std::span<const std::int32_t> tokens,
                  std::type_identity_t<view<const S>> dy, double scale, view<S> dtable) {
-  if (on.counts_only()) return;
-  expect_shape("scatter_add", "dy", dy, {"tokens", position(tokens.size())},
-               {"columns", dtable.cols});
   for_column_ranges(on, dy.cols, [&](position first, position count) {
     for (position i = dy.rows; i-- > 0;)
       add_scaled_row<S>(dy.row(i) + first, S(scale), count, dtable.row(tokens[i]) + first);

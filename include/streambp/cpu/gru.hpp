@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "../primitives/carry_rows.hpp"
+#include "../primitives/gru.hpp"
 #include "activation.hpp"
 #include "elementwise.hpp"
 #include "side_by_side.hpp"
@@ -48,13 +48,10 @@ template <class S>
   });
 }
 
-// w (3 units, units); g (rows, 3 units) becomes the gates; a, h (rows, units). A state is h.
 template <class S>
-void gru_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+void gru_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                  std::type_identity_t<view<const S>> w, view<S> g, view<S> a, view<S> h) {
   const position units = w.cols;
-  on.count(2 * g.rows * w.rows * w.cols);
-  if (on.counts_only()) return;
   steps_ascending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
     const S *before[rows_abreast::most], *known[rows_abreast::most];
@@ -84,15 +81,12 @@ void gru_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& s
   });
 }
 
-// Gates become the gradients of g, a that of a. dh (rows, units) is overwritten.
 template <class S>
-void gru_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+void gru_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                   std::type_identity_t<view<const S>> w, view<S> g, view<S> a,
                   std::type_identity_t<view<const S>> h, std::type_identity_t<view<const S>> dy,
                   view<S> dh) {
   const position units = w.cols;
-  on.count(2 * g.rows * w.rows * w.cols);
-  if (on.counts_only()) return;
   steps_descending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
     S ahead[rows_abreast::most][column_range<S>];  // gradients of states before pieces

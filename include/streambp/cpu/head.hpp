@@ -7,7 +7,7 @@
 #include <span>
 #include <type_traits>
 
-#include "../primitives/row_terms.hpp"
+#include "../primitives/head.hpp"
 #include "rows.hpp"
 
 namespace streambp::cpu {
@@ -76,14 +76,10 @@ template <class S>
     along<S>(vocabulary, [&](position j, auto n) { store(z + j, n, dz(load(z + j, n)) * scale); });
 }
 
-// Turns the rows of raw logits (rows, vocabulary) that have targets into z in place, and gives the
-// statistics of each target. Targets of row i are those from first[i] to first[i + 1]; a row
-// without any is not touched.
 template <class S>
-void row_statistics_of(device<S>& on, logit_transform transform, view<S> logits,
+void row_statistics_of(workers<S>& on, logit_transform transform, view<S> logits,
                        std::span<const std::int32_t> first, std::span<const std::int32_t> targets,
                        bool want_mean, std::span<row_statistics> out) {
-  if (on.counts_only()) return;
   for_rows(on, logits.rows, logits.cols, [&](position i) {
     if (first[i] == first[i + 1]) return;
     S* const z = logits.row(i);
@@ -97,15 +93,11 @@ void row_statistics_of(device<S>& on, logit_transform transform, view<S> logits,
   });
 }
 
-// With g the slopes of a row's targets, summed: draw_j = (g.lse exp(z_j - base - lse) + g.mean /
-// vocabulary + Σ [j = target] g.target) scale (1 - (z_j / c)²), in place of z. Rows without targets
-// become 0.
 template <class S>
-void gradient_of_rows(device<S>& on, logit_transform transform, view<S> logits,
+void gradient_of_rows(workers<S>& on, logit_transform transform, view<S> logits,
                       std::span<const std::int32_t> first, std::span<const std::int32_t> targets,
                       std::span<const row_statistics> statistics,
                       std::span<const row_gradient> slopes) {
-  if (on.counts_only()) return;
   for_rows(on, logits.rows, logits.cols, [&](position i) {
     S* const row = logits.row(i);
     if (first[i] == first[i + 1]) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "../primitives/carry_rows.hpp"
+#include "../primitives/linear_attention.hpp"
 #include "device.hpp"
 #include "linear_attention_tile.hpp"
 
@@ -18,26 +18,8 @@ void tiles_of(row_range rows, position tile, const F& f) {
   for (position i = rows.first; i < rows.last; i += tile) f(i, std::min(tile, rows.last - i));
 }
 
-// FLOPs of products of a tile of n rows: squares n² c_k, n² c_v, and n c_k c_v, so many of each.
-inline position linear_attention_flops(const linear_attention_shape& shape,
-                                       const piece_list& pieces, position key_squares,
-                                       position value_squares, position states) {
-  position squares = 0, rows = 0;
-  for (const piece p : pieces) {
-    rows += p.rows;
-    squares += p.rows / shape.tile * shape.tile * shape.tile +
-               (p.rows % shape.tile) * (p.rows % shape.tile);
-  }
-  return 2 * shape.heads *
-         (squares * (key_squares * shape.key_width + value_squares * shape.value_width) +
-          states * rows * shape.head_state());
-}
-
-// q, k (rows, key_heads * key_width); v, o (rows, heads * value_width); la (rows, heads): ln a.
-// States are (1, shape.state()); `kept` (rows, shape.kept_columns()) is for the backward;
-// `workspace`: a row of linear_attention_workspace(shape) a thread. Chunk edges never cut a tile.
 template <class S>
-void linear_attention_forward(device<S>& on, const linear_attention_shape& shape,
+void linear_attention_forward(workers<S>& on, const linear_attention_shape& shape,
                               const piece_list& pieces, const carry_rows<S>& states,
                               std::type_identity_t<view<const S>> q,
                               std::type_identity_t<view<const S>> k,
@@ -45,8 +27,6 @@ void linear_attention_forward(device<S>& on, const linear_attention_shape& shape
                               std::type_identity_t<view<const S>> la, view<S> o,
                               std::type_identity_t<view<S>> kept,
                               std::type_identity_t<view<S>> workspace) {
-  on.count(linear_attention_flops(shape, pieces, 1, 1, 2));
-  if (on.counts_only()) return;
   on.parallel(shape.heads, [&](position h, int thread) {
     const linear_attention_head<S> head(shape, h, on.packing(thread), workspace.row(thread));
     const auto state = head.state();
@@ -65,20 +45,14 @@ void linear_attention_forward(device<S>& on, const linear_attention_shape& shape
   });
 }
 
-// Assigns dq, dk (rows, heads * key_width: a part for every head, also of shared q and k), dv and
-// dla (no rows: not wanted), from d_o. dv may be v, dla may be la, and unless heads share them dq
-// may be q, dk k. States inside a run of largest_tile rows that smaller tiles need are computed
-// again, uncounted.
 template <class S>
 void linear_attention_backward(
-    device<S>& on, const linear_attention_shape& shape, const piece_list& pieces,
+    workers<S>& on, const linear_attention_shape& shape, const piece_list& pieces,
     const carry_rows<S>& states, std::type_identity_t<view<const S>> q,
     std::type_identity_t<view<const S>> k, std::type_identity_t<view<const S>> v,
     std::type_identity_t<view<const S>> la, std::type_identity_t<view<const S>> d_o, view<S> dq,
     view<S> dk, view<S> dv, std::type_identity_t<view<S>> dla,
     std::type_identity_t<view<const S>> kept, std::type_identity_t<view<S>> workspace) {
-  on.count(linear_attention_flops(shape, pieces, 3, 2, 4));
-  if (on.counts_only()) return;
   on.parallel(shape.heads, [&](position h, int thread) {
     const linear_attention_head<S> head(shape, h, on.packing(thread), workspace.row(thread));
     const auto visit_tile = [&](position row, position rows, position number) {
@@ -113,12 +87,9 @@ void linear_attention_backward(
   });
 }
 
-// y_g = the sum over a group's heads of x_h, in order: x (rows, heads * width), y (rows, key_heads
-// * width).
 template <class S>
-void sum_over_group(device<S>& on, const linear_attention_shape& shape,
+void sum_over_group(workers<S>& on, const linear_attention_shape& shape,
                     std::type_identity_t<view<const S>> x, view<S> y) {
-  if (on.counts_only()) return;
   const position width = y.cols / shape.key_heads;
   for_rows(on, x.rows, x.cols, [&](position i) {
     for (position g = 0; g < shape.key_heads; ++g) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "../primitives/carry_rows.hpp"
+#include "../primitives/lstm.hpp"
 #include "activation.hpp"
 #include "elementwise.hpp"
 #include "side_by_side.hpp"
@@ -51,14 +51,10 @@ template <class S>
   });
 }
 
-// w (4 units, units); z (rows, 4 units) becomes the gates; c, h (rows, units). A state is h, then
-// c.
 template <class S>
-void lstm_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+void lstm_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                   std::type_identity_t<view<const S>> w, view<S> z, view<S> c, view<S> h) {
   const position units = w.cols;
-  on.count(2 * z.rows * w.rows * w.cols);
-  if (on.counts_only()) return;
   steps_ascending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
     const S *h_before[rows_abreast::most], *c_before[rows_abreast::most];
@@ -92,15 +88,12 @@ void lstm_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& 
   });
 }
 
-// Gates become the gradients of z. dh and dc (rows, units) are overwritten.
 template <class S>
-void lstm_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+void lstm_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                    std::type_identity_t<view<const S>> w, view<S> z,
                    std::type_identity_t<view<const S>> c, std::type_identity_t<view<const S>> dy,
                    view<S> dh, view<S> dc) {
   const position units = w.cols;
-  on.count(2 * z.rows * w.rows * w.cols);
-  if (on.counts_only()) return;
   steps_descending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
     S ahead[rows_abreast::most][column_range<S>];  // gradients of states before pieces

@@ -5,7 +5,7 @@
 #include <span>
 #include <type_traits>
 
-#include "../primitives/expect_shape.hpp"
+#include "../primitives/norm.hpp"
 #include "elementwise.hpp"
 
 namespace streambp::cpu {
@@ -64,16 +64,10 @@ template <class S, class Gain>
   });
 }
 
-// y = x r ∘ gain, r = 1 / sqrt(mean x² + epsilon). Writes r to inverse (rows, 1); gain (1, d) may
-// be without data; y may be x.
 template <class S>
-void rms_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
+void rms_norm_forward(workers<S>& on, std::type_identity_t<view<const S>> x,
                       std::type_identity_t<view<const S>> gain, double epsilon, view<S> y,
                       std::type_identity_t<view<S>> inverse, double gain_offset = 0) {
-  expect_shape_if_any("rms_norm_forward", "gain", gain, {"one", 1}, {"columns", x.cols});
-  expect_alike("rms_norm_forward", "y", y, x);
-  expect_shape("rms_norm_forward", "inverse", inverse, {"rows", x.rows}, {"one", 1});
-  if (on.counts_only()) return;
   with_gain<S>(gain, gain_offset, [&](auto g) {
     for_rows(on, x.rows, x.cols, [&](position i) {
       inverse(i, 0) = rms_norm_row(x.row(i), g, x.cols, S(epsilon), y.row(i));
@@ -81,22 +75,13 @@ void rms_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
   });
 }
 
-// dz = dy ∘ gain;  dx += r (dz - x r² mean(dz ∘ x));  dgain += Σ dy ∘ x r, unless without rows. dx
-// may be dy.
 template <class S>
-void rms_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
+void rms_norm_backward(workers<S>& on, std::type_identity_t<view<const S>> x,
                        std::type_identity_t<view<const S>> gain,
                        std::type_identity_t<view<const S>> inverse,
                        std::type_identity_t<view<const S>> dy, view<S> dx,
                        std::type_identity_t<view<S>> dgain, std::span<const position> grains,
                        double gain_offset = 0) {
-  expect_shape_if_any("rms_norm_backward", "gain", gain, {"one", 1}, {"columns", x.cols});
-  expect_shape("rms_norm_backward", "inverse", inverse, {"rows", x.rows}, {"one", 1});
-  expect_alike("rms_norm_backward", "dy", dy, x);
-  expect_alike("rms_norm_backward", "dx", dx, x);
-  expect_shape_if_any("rms_norm_backward", "dgain", dgain, {"one", 1}, {"columns", x.cols});
-  if (dgain.rows > 0) expect_grains("rms_norm_backward", grains, x.rows);
-  if (on.counts_only()) return;
   if (dgain.rows > 0)
     add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {
       return load(dy.row(i) + j, n) * (load(x.row(i) + j, n) * inverse(i, 0));
@@ -149,19 +134,11 @@ template <class S, class Gain>
   });
 }
 
-// z = (x - mean) r, y = z ∘ gain + bias, r = 1 / sqrt(mean (x - mean)² + epsilon). Writes mean and
-// r to statistics (rows, 2); gain and bias (1, d) may be without data; y may be x.
 template <class S>
-void layer_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
+void layer_norm_forward(workers<S>& on, std::type_identity_t<view<const S>> x,
                         std::type_identity_t<view<const S>> gain,
                         std::type_identity_t<view<const S>> bias, double epsilon, view<S> y,
                         std::type_identity_t<view<S>> statistics, double gain_offset = 0) {
-  expect_shape_if_any("layer_norm_forward", "gain", gain, {"one", 1}, {"columns", x.cols});
-  expect_shape_if_any("layer_norm_forward", "bias", bias, {"one", 1}, {"columns", x.cols});
-  expect_alike("layer_norm_forward", "y", y, x);
-  expect_shape("layer_norm_forward", "statistics", statistics, {"rows", x.rows},
-               {"mean and inverse deviation", 2});
-  if (on.counts_only()) return;
   with_gain<S>(gain, gain_offset, [&](auto g) {
     for_rows(on, x.rows, x.cols, [&](position i) {
       const auto row = layer_norm_row(x.row(i), g, bias.data, x.cols, S(epsilon), y.row(i));
@@ -171,24 +148,13 @@ void layer_norm_forward(device<S>& on, std::type_identity_t<view<const S>> x,
   });
 }
 
-// dz = dy ∘ gain;  dx += r (dz - mean dz - z mean(dz ∘ z));  dgain += Σ dy ∘ z, dbias += Σ dy,
-// unless without rows. dx may be dy.
 template <class S>
-void layer_norm_backward(device<S>& on, std::type_identity_t<view<const S>> x,
+void layer_norm_backward(workers<S>& on, std::type_identity_t<view<const S>> x,
                          std::type_identity_t<view<const S>> gain,
                          std::type_identity_t<view<const S>> statistics,
                          std::type_identity_t<view<const S>> dy, view<S> dx,
                          std::type_identity_t<view<S>> dgain, std::type_identity_t<view<S>> dbias,
                          std::span<const position> grains, double gain_offset = 0) {
-  expect_shape_if_any("layer_norm_backward", "gain", gain, {"one", 1}, {"columns", x.cols});
-  expect_shape("layer_norm_backward", "statistics", statistics, {"rows", x.rows},
-               {"mean and inverse deviation", 2});
-  expect_alike("layer_norm_backward", "dy", dy, x);
-  expect_alike("layer_norm_backward", "dx", dx, x);
-  expect_shape_if_any("layer_norm_backward", "dgain", dgain, {"one", 1}, {"columns", x.cols});
-  expect_shape_if_any("layer_norm_backward", "dbias", dbias, {"one", 1}, {"columns", x.cols});
-  if (dgain.rows + dbias.rows > 0) expect_grains("layer_norm_backward", grains, x.rows);
-  if (on.counts_only()) return;
   if (dgain.rows > 0)
     add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {
       return load(dy.row(i) + j, n) *

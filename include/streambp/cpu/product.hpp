@@ -5,7 +5,7 @@
 #include <span>
 #include <type_traits>
 
-#include "../primitives/expect_shape.hpp"
+#include "../primitives/product.hpp"
 #include "block_product.hpp"
 #include "device.hpp"
 
@@ -59,15 +59,9 @@ view<S> cols_in(view<S> x, row_range r) {
 
 }  // namespace kernel
 
-// y (+)= x wᵀ: x (rows, in), w (out, in), y (rows, out). A row of y depends on that row of x alone:
-// not on how many rows there are, its place among them, or threads.
 template <class S>
-void project(device<S>& on, std::type_identity_t<view<const S>> x,
+void project(workers<S>& on, std::type_identity_t<view<const S>> x,
              std::type_identity_t<view<const S>> w, view<S> y, write how = write::assign) {
-  expect_shape("project", "w", w, {"out", y.cols}, {"in", x.cols});
-  expect_shape("project", "y", y, {"rows", x.rows}, {"out", w.rows});
-  on.count(2 * x.rows * w.rows * w.cols);
-  if (on.counts_only()) return;
   const kernel::share<S> share(y.rows, y.cols, on.threads());
   on.parallel(share.tasks(), [&](position task, int thread) {
     const row_range i = share.rows_of(task), j = share.cols_of(task);
@@ -76,14 +70,9 @@ void project(device<S>& on, std::type_identity_t<view<const S>> x,
   });
 }
 
-// dx (+)= dy w: dy (rows, out), w (out, in), dx (rows, in). The same promise.
 template <class S>
-void project_back(device<S>& on, std::type_identity_t<view<const S>> dy,
+void project_back(workers<S>& on, std::type_identity_t<view<const S>> dy,
                   std::type_identity_t<view<const S>> w, view<S> dx, write how = write::assign) {
-  expect_shape("project_back", "w", w, {"out", dy.cols}, {"in", dx.cols});
-  expect_shape("project_back", "dx", dx, {"rows", dy.rows}, {"in", w.cols});
-  on.count(2 * dy.rows * w.rows * w.cols);
-  if (on.counts_only()) return;
   const kernel::share<S> share(dx.rows, dx.cols, on.threads());
   on.parallel(share.tasks(), [&](position task, int thread) {
     const row_range i = share.rows_of(task), j = share.cols_of(task);
@@ -92,17 +81,10 @@ void project_back(device<S>& on, std::type_identity_t<view<const S>> dy,
   });
 }
 
-// dw += dyᵀ x, grain by grain, the last grain first: dy (rows, out), x (rows, in), dw (out, in).
-// `grains` are the ascending edges of the rows' grains, the first of them that of row 0.
 template <class S>
-void add_weight_gradient(device<S>& on, std::type_identity_t<view<const S>> dy,
+void add_weight_gradient(workers<S>& on, std::type_identity_t<view<const S>> dy,
                          std::type_identity_t<view<const S>> x, view<S> dw,
                          std::span<const position> grains) {
-  expect_shape("add_weight_gradient", "x", x, {"rows", dy.rows}, {"in", dw.cols});
-  expect_shape("add_weight_gradient", "dw", dw, {"out", dy.cols}, {"in", x.cols});
-  expect_grains("add_weight_gradient", grains, x.rows);
-  on.count(2 * x.rows * dw.rows * dw.cols);
-  if (on.counts_only()) return;
   const kernel::share<S> share(dw.rows, dw.cols, on.threads());
   on.parallel(share.tasks(), [&](position task, int thread) {
     const row_range i = share.rows_of(task), j = share.cols_of(task);

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "../primitives/expect_shape.hpp"
-#include "../primitives/rotary_shape.hpp"
+#include "../primitives/rotary.hpp"
 #include "rows.hpp"
 
 namespace streambp::cpu {
@@ -85,18 +84,9 @@ template <class S>
   }
 }
 
-// Turns x (rows, heads * width) in place; `inverse` turns back, and so serves the gradient.
-// `frequencies`: radians per position of each of the rotated / 2 pairs. A row's position counts
-// from its segment's start, after the rows that its piece has before.
 template <class S>
-void rotate(device<S>& on, const rotary_shape& shape, std::span<const double> frequencies,
+void rotate(workers<S>& on, const rotary_shape& shape, std::span<const double> frequencies,
             const piece_list& pieces, view<S> x, bool inverse = false) {
-  expect_shape("rotate", "x", x, {"rows", pieces.rows().rows()},
-               {"heads x width", shape.heads * shape.width});
-  if (2 * position(frequencies.size()) != shape.rotated)
-    throw shape_error(sentence("rotate: ", frequencies.size(), " frequencies for ", shape.rotated,
-                               " features that turn; one for each pair"));
-  if (on.counts_only()) return;
   for_rows(on, pieces, x.cols, [&](const piece& p, position row) {
     rotate_row(shape, frequencies.data(), double(p.before + p.start + (row - p.row)),
                inverse ? -1. : 1., x.row(row));

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "../primitives/routing.hpp"
 #include "elementwise.hpp"
 
 namespace streambp::cpu {
@@ -56,11 +57,9 @@ template <class S>
     for (position j = 0; j < top; ++j) weights[j] /= mass;
 }
 
-// p = softmax of the logits, in their place; lse (rows, 1); chosen and weights (rows, top).
 template <class S>
-void route(device<S>& on, view<S> logits, bool normalised, view<S> lse, view<S> chosen,
+void route(workers<S>& on, view<S> logits, bool normalised, view<S> lse, view<S> chosen,
            view<S> weights) {
-  if (on.counts_only()) return;
   for_rows(on, logits.rows, logits.cols, [&](position i) {
     choose_largest(logits.row(i), logits.cols, chosen.cols, chosen.row(i));
     lse(i, 0) = softmax_row(logits.row(i), logits.cols);
@@ -77,14 +76,11 @@ position copies_of(view<const S> chosen, row_range rows, position expert) {
   return copies;
 }
 
-// Adds to sums (1, 2 experts + 1), grain by grain, first grain first: Σ p, how often each expert
-// was chosen, Σ lse².
 template <class S>
-void add_routing_sums(device<S>& on, std::type_identity_t<view<const S>> p,
+void add_routing_sums(workers<S>& on, std::type_identity_t<view<const S>> p,
                       std::type_identity_t<view<const S>> lse,
                       std::type_identity_t<view<const S>> chosen, std::span<const position> grains,
                       view<S> sums) {
-  if (on.counts_only()) return;
   const position experts = p.cols;
   const auto mass = [&](position i, position j, auto n) { return load(p.row(i) + j, n); };
   for_column_ranges(on, experts, [&](position first, position count) {
@@ -135,14 +131,11 @@ template <class S>
   for (position j = 0; j < top; ++j) p[position(chosen[j])] += dw[j];
 }
 
-// The gradient of the logits, in place of p, from dw = dL/dweights, which is used up, and from
-// side (1, experts + 1): the slopes of the side losses in each Σ p and in Σ lse².
 template <class S>
-void route_backward(device<S>& on, view<S> p, std::type_identity_t<view<const S>> lse,
+void route_backward(workers<S>& on, view<S> p, std::type_identity_t<view<const S>> lse,
                     std::type_identity_t<view<const S>> chosen,
                     std::type_identity_t<view<const S>> weights, std::type_identity_t<view<S>> dw,
                     bool normalised, std::type_identity_t<view<const S>> side) {
-  if (on.counts_only()) return;
   for_rows(on, p.rows, p.cols, [&](position i) {
     route_row_backward(p.row(i), p.cols, lse(i, 0), chosen.row(i), weights.row(i), dw.row(i),
                        chosen.cols, normalised, side.data);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "../primitives/rows.hpp"
 #include "../core/packed.hpp"
 #include "../core/view.hpp"
 #include "device.hpp"
@@ -14,7 +15,7 @@ inline namespace STREAMBP_ISA {
 
 // Calls f(first, last) with ranges of rows of about 16384 entries.
 template <class S, class F>
-void for_row_ranges(device<S>& on, position rows, position cols, const F& f) {
+void for_row_ranges(workers<S>& on, position rows, position cols, const F& f) {
   const position some =
       on.row_by_row() ? 1 : std::max<position>(1, 16384 / std::max<position>(1, cols));
   on.parallel(ceil_div(rows, some),
@@ -23,7 +24,7 @@ void for_row_ranges(device<S>& on, position rows, position cols, const F& f) {
 
 // Calls f(row) once for each row.
 template <class S, class F>
-void for_rows(device<S>& on, position rows, position cols, const F& f) {
+void for_rows(workers<S>& on, position rows, position cols, const F& f) {
   for_row_ranges(on, rows, cols, [&](position first, position last) {
     for (position row = first; row < last; ++row) f(row);
   });
@@ -31,7 +32,7 @@ void for_rows(device<S>& on, position rows, position cols, const F& f) {
 
 // Calls f(piece, row) once for each row of the pieces.
 template <class S, class F>
-void for_rows(device<S>& on, const piece_list& pieces, position cols, const F& f) {
+void for_rows(workers<S>& on, const piece_list& pieces, position cols, const F& f) {
   for_row_ranges(on, pieces.rows().rows(), cols, [&](position first, position last) {
     for (const piece p : pieces) {
       if (p.row >= last) break;
@@ -46,7 +47,7 @@ inline constexpr position column_range = 4 * lanes<S>::count;
 
 // Calls f(first, count) with ranges of columns.
 template <class S, class F>
-void for_column_ranges(device<S>& on, position cols, const F& f) {
+void for_column_ranges(workers<S>& on, position cols, const F& f) {
   on.parallel(ceil_div(cols, column_range<S>), [&](position task, int) {
     const position first = task * column_range<S>;
     f(first, std::min(column_range<S>, cols - first));
@@ -70,7 +71,7 @@ template <int groups, class S, class Count, class Term>
 // y_j += sum over all rows of term(row, j, n), last grain first. `grains` are ascending edges; term
 // gets rows counted from the first.
 template <class S, class Term>
-void add_row_sums(device<S>& on, std::span<const position> grains, position cols, S* y,
+void add_row_sums(workers<S>& on, std::span<const position> grains, position cols, S* y,
                   const Term& term) {
   for_column_ranges(on, cols, [&](position first, position count) {
     for (std::size_t g = grains.size(); g-- > 1;) {

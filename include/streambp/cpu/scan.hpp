@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "../primitives/carry_rows.hpp"
-#include "../primitives/expect_shape.hpp"
+#include "../primitives/scan.hpp"
 #include "elementwise.hpp"
 
 namespace streambp::cpu {
@@ -37,15 +36,10 @@ template <class S>
   });
 }
 
-// f, c, h (rows, d); states are (1, d).
 template <class S>
-void scan_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+void scan_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                   std::type_identity_t<view<const S>> f, std::type_identity_t<view<const S>> c,
                   view<S> h) {
-  expect_alike("scan_forward", "f", f, h);
-  expect_alike("scan_forward", "c", c, h);
-  expect_pieces("scan_forward", pieces, "h", h);
-  if (on.counts_only()) return;
   for_column_ranges(on, h.cols, [&](position j, position count) {
     const S zeros[column_range<S>] = {};
     for (const piece p : pieces) {
@@ -61,19 +55,11 @@ void scan_forward(device<S>& on, const piece_list& pieces, const carry_rows<S>& 
   });
 }
 
-// Assigns df, dc (rows, d). df may be f, dc may be c.
 template <class S>
-void scan_backward(device<S>& on, const piece_list& pieces, const carry_rows<S>& states,
+void scan_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
                    std::type_identity_t<view<const S>> f, std::type_identity_t<view<const S>> c,
                    std::type_identity_t<view<const S>> h, std::type_identity_t<view<const S>> dh,
                    view<S> df, view<S> dc) {
-  expect_alike("scan_backward", "c", c, f);
-  expect_alike("scan_backward", "h", h, f);
-  expect_alike("scan_backward", "dh", dh, f);
-  expect_alike("scan_backward", "df", df, f);
-  expect_alike("scan_backward", "dc", dc, f);
-  expect_pieces("scan_backward", pieces, "f", f);
-  if (on.counts_only()) return;
   for_column_ranges(on, f.cols, [&](position j, position count) {
     const S zeros[column_range<S>] = {};
     S passed[column_range<S>];

@@ -40,7 +40,7 @@ inline position longest(const piece_list& pieces, bool waiting) {
 // Calls f(rows_abreast, first_unit, units), on one thread for each range of units at a step; all of
 // a step before the next.
 template <class S, class F>
-void steps_ascending(device<S>& on, const piece_list& pieces, position units, const F& f) {
+void steps_ascending(workers<S>& on, const piece_list& pieces, position units, const F& f) {
   for (const bool waiting : {false, true})
     for (position i = 0; i < kernel::longest(pieces, waiting); ++i)
       for_column_ranges(on, units, [&](position first, position count) {
@@ -57,7 +57,7 @@ void steps_ascending(device<S>& on, const piece_list& pieces, position units, co
 
 // The same, last step first; at last step -1, whose rows stand before their pieces.
 template <class S, class F>
-void steps_descending(device<S>& on, const piece_list& pieces, position units, const F& f) {
+void steps_descending(workers<S>& on, const piece_list& pieces, position units, const F& f) {
   for (const bool waiting : {true, false}) {
     const position steps = kernel::longest(pieces, waiting);
     for (position i = steps; steps > 0 && i-- > -1;)
@@ -74,11 +74,9 @@ void steps_descending(device<S>& on, const piece_list& pieces, position units, c
   }
 }
 
-// into_t = y_{t-1}, and before a piece's first row its state's first entries: y, into (rows, d).
 template <class S, class States>
-void rows_before(device<S>& on, const piece_list& pieces, const States& states,
+void rows_before(workers<S>& on, const piece_list& pieces, const States& states,
                  std::type_identity_t<view<const S>> y, view<S> into) {
-  if (on.counts_only()) return;
   for_rows(on, pieces, into.cols, [&](const piece& p, position row) {
     const S* from = row > p.row ? y.row(row - 1) : states.before(p);
     if (from)

@@ -8,6 +8,7 @@
 #include <span>
 #include <type_traits>
 
+#include "../primitives/state_space.hpp"
 #include "decay.hpp"
 #include "gather.hpp"
 #include "tile_heads.hpp"
@@ -21,12 +22,10 @@ inline double state_rate(double a_log) {
   return std::min(std::exp(a_log), std::numeric_limits<double>::max());
 }
 
-// dt = ln(1 + e^z), la = -e^(a_log) dt: z, dt, la (rows, heads), a_log (1, heads).
 template <class S>
-void state_steps(device<S>& on, std::type_identity_t<view<const S>> z,
+void state_steps(workers<S>& on, std::type_identity_t<view<const S>> z,
                  std::type_identity_t<view<const S>> a_log, view<S> dt,
                  std::type_identity_t<view<S>> la) {
-  if (on.counts_only()) return;
   for_rows(on, dt.rows, dt.cols, [&](position i) {
     for (position h = 0; h < dt.cols; ++h) {
       const double step = softplus(double(z(i, h)));
@@ -36,16 +35,13 @@ void state_steps(device<S>& on, std::type_identity_t<view<const S>> z,
   });
 }
 
-// dz = (ddt - e^(a_log) dla) σ(z); da_log += Σ dla ∘ la, unless without rows. dz may be z. Where la
-// is infinite dla is 0, and so are the products.
 template <class S>
-void state_steps_backward(device<S>& on, std::type_identity_t<view<const S>> z,
+void state_steps_backward(workers<S>& on, std::type_identity_t<view<const S>> z,
                           std::type_identity_t<view<const S>> a_log,
                           std::type_identity_t<view<const S>> la,
                           std::type_identity_t<view<const S>> ddt,
                           std::type_identity_t<view<const S>> dla, view<S> dz,
                           std::type_identity_t<view<S>> da_log, std::span<const position> grains) {
-  if (on.counts_only()) return;
   const lanes<S> lowest = std::numeric_limits<S>::lowest();
   if (da_log.rows > 0)
     add_row_sums(on, grains, la.cols, da_log.data, [&](position i, position j, auto n) {
@@ -60,11 +56,9 @@ void state_steps_backward(device<S>& on, std::type_identity_t<view<const S>> z,
   });
 }
 
-// v_h = dt_h x_h: x, v (rows, heads * width).
 template <class S>
-void state_inputs(device<S>& on, std::type_identity_t<view<const S>> dt,
+void state_inputs(workers<S>& on, std::type_identity_t<view<const S>> dt,
                   std::type_identity_t<view<const S>> x, view<S> v) {
-  if (on.counts_only()) return;
   const position width = v.cols / dt.cols;
   for_rows(on, v.rows, v.cols, [&](position i) {
     for (position h = 0; h < dt.cols; ++h)
@@ -72,11 +66,9 @@ void state_inputs(device<S>& on, std::type_identity_t<view<const S>> dt,
   });
 }
 
-// o_h += skip_h x_h: skip (1, heads).
 template <class S>
-void add_skip(device<S>& on, std::type_identity_t<view<const S>> skip,
+void add_skip(workers<S>& on, std::type_identity_t<view<const S>> skip,
               std::type_identity_t<view<const S>> x, view<S> o) {
-  if (on.counts_only()) return;
   const position width = o.cols / skip.cols;
   for_rows(on, o.rows, o.cols, [&](position i) {
     for (position h = 0; h < skip.cols; ++h)
@@ -84,15 +76,13 @@ void add_skip(device<S>& on, std::type_identity_t<view<const S>> skip,
   });
 }
 
-// dx_h = dt_h dv_h + skip_h do_h, ddt_h = x_h·dv_h, dskip_h = x_h·do_h, by row.
 template <class S>
-void state_inputs_backward(device<S>& on, std::type_identity_t<view<const S>> dt,
+void state_inputs_backward(workers<S>& on, std::type_identity_t<view<const S>> dt,
                            std::type_identity_t<view<const S>> skip,
                            std::type_identity_t<view<const S>> x,
                            std::type_identity_t<view<const S>> dv,
                            std::type_identity_t<view<const S>> d_o, view<S> dx, view<S> ddt,
                            view<S> dskip) {
-  if (on.counts_only()) return;
   const position width = dx.cols / dt.cols;
   for_rows(on, dx.rows, dx.cols, [&](position i) {
     for (position h = 0; h < dt.cols; ++h) {

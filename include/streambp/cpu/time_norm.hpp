@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "../primitives/time_norm.hpp"
 #include "elementwise.hpp"
 
 namespace streambp::cpu {
@@ -33,12 +34,9 @@ template <class S>
   });
 }
 
-// moments (segments, 2 d), 0 before a segment's first row: joined tile by tile, tiles counted from
-// the segment's start.
 template <class S>
-void add_time_moments(device<S>& on, const piece_list& pieces, position tile,
+void add_time_moments(workers<S>& on, const piece_list& pieces, position tile,
                       std::type_identity_t<view<const S>> x, view<S> moments) {
-  if (on.counts_only()) return;
   for_column_ranges(on, x.cols, [&](position j, position count) {
     for (const piece p : pieces)
       for (position i = 0; i < p.rows; i += tile)
@@ -66,7 +64,7 @@ struct time_scale {
 
 // Calls f(piece, rows) for the rows of each piece that a task takes.
 template <class S, class F>
-void for_piece_rows(device<S>& on, const piece_list& pieces, position cols, const F& f) {
+void for_piece_rows(workers<S>& on, const piece_list& pieces, position cols, const F& f) {
   for_row_ranges(on, pieces.rows().rows(), cols, [&](position first, position last) {
     for (const piece p : pieces) {
       if (p.row >= last) break;
@@ -89,12 +87,11 @@ template <class S>
   });
 }
 template <class S>
-void time_norm_forward(device<S>& on, const piece_list& pieces,
+void time_norm_forward(workers<S>& on, const piece_list& pieces,
                        std::type_identity_t<view<const S>> x,
                        std::type_identity_t<view<const S>> moments,
                        std::type_identity_t<view<const S>> gain,
                        std::type_identity_t<view<const S>> bias, double epsilon, view<S> y) {
-  if (on.counts_only()) return;
   for_piece_rows(on, pieces, x.cols, [&](const piece& p, row_range own) {
     time_norm_rows<S>(x.rows_in(own), moments.row(p.segment),
                       S(pieces.samples().segment(p.segment).rows()), S(epsilon), gain.data,
@@ -127,16 +124,13 @@ template <class S>
   });
 }
 
-// dz = dy ∘ gain: dx += inverse dz, dmoments (segments, 2 d) += Σ dz, Σ dz ∘ z, last tile first;
-// dgain += Σ dy ∘ z, dbias += Σ dy, unless without rows.
 template <class S>
-void time_norm_backward(device<S>& on, const piece_list& pieces, position tile,
+void time_norm_backward(workers<S>& on, const piece_list& pieces, position tile,
                         std::type_identity_t<view<const S>> x,
                         std::type_identity_t<view<const S>> moments,
                         std::type_identity_t<view<const S>> gain, double epsilon,
                         std::type_identity_t<view<const S>> dy, view<S> dx, view<S> dmoments,
                         std::type_identity_t<view<S>> dgain, std::type_identity_t<view<S>> dbias) {
-  if (on.counts_only()) return;
   for_column_ranges(on, x.cols, [&](position j, position count) {
     const auto part = [&](auto v, row_range own) { return v.rows_in(own).middle_cols(j, count); };
     pieces.descending([&](const piece& p) {
@@ -168,11 +162,10 @@ template <class S>
   });
 }
 template <class S>
-void time_norm_release(device<S>& on, const piece_list& pieces,
+void time_norm_release(workers<S>& on, const piece_list& pieces,
                        std::type_identity_t<view<const S>> x,
                        std::type_identity_t<view<const S>> moments, double epsilon,
                        std::type_identity_t<view<const S>> dmoments, view<S> dx) {
-  if (on.counts_only()) return;
   for_piece_rows(on, pieces, x.cols, [&](const piece& p, row_range own) {
     time_norm_rows_release<S>(x.rows_in(own), moments.row(p.segment),
                               S(pieces.samples().segment(p.segment).rows()), S(epsilon),

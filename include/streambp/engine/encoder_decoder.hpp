@@ -116,7 +116,7 @@ class encoder_decoder {
 
   encoder_decoder_plan<Scalar> plan_;
   engine<Scalar, Decoder, Loss> decoder_;
-  mapped_block block_;
+  typename cpu::device<Scalar>::memory block_;
   engine<Scalar, Encoder, bridge> encoder_;
 };
 

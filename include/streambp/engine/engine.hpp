@@ -259,7 +259,7 @@ class basic_engine {
   position lowest_;  // the first section whose backward is wanted
   std::vector<stage_facts> stages_;
   std::vector<sweep> reading_sweeps_;
-  mapped_block block_;
+  typename Device::memory block_;
   Device on_;  // its threads start when the bytes are there
   std::size_t high_water_ = 0;
   position initial_size_ = 0;

@@ -1,7 +1,7 @@
 // y = f(x), entry by entry.
 #pragma once
 
-#include "../primitives/activation.hpp"
+#include "../primitives/activation_kind.hpp"
 
 namespace streambp {
 

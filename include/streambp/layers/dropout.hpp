@@ -4,7 +4,7 @@
 
 #include "../core/error.hpp"
 #include "../core/position.hpp"
-#include "../primitives/dropout_draw.hpp"
+#include "../primitives/dropout.hpp"
 
 namespace streambp {
 

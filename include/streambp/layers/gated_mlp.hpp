@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "../primitives/activation.hpp"
+#include "../primitives/activation_kind.hpp"
 #include "../primitives/write.hpp"
 #include "../split/slot.hpp"
 #include "check.hpp"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "../primitives/activation.hpp"
+#include "../primitives/activation_kind.hpp"
 #include "../primitives/linear_attention_shape.hpp"
 #include "../primitives/rotary_shape.hpp"
 #include "../primitives/write.hpp"

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "../primitives/activation.hpp"
+#include "../primitives/activation_kind.hpp"
 #include "../primitives/linear_attention_shape.hpp"
 #include "../primitives/write.hpp"
 #include "../split/slot.hpp"

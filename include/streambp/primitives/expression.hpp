@@ -1,0 +1,46 @@
+// Entry-wise expressions: what a derived backward is made of.
+#pragma once
+
+#include <span>
+
+#include "../autodiff/expression.hpp"
+#include "device.hpp"
+
+namespace streambp::primitives {
+
+// y = the expression, in the given rows.
+template <device D>
+void evaluate(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms, written<D> y,
+              row_range rows) {
+  if (const auto with = on.enter("evaluate")) evaluate(*with, terms, y, rows);
+}
+
+// y (rows, 1) = the sum, or the largest, of each row of an expression of `cols` columns.
+template <device D>
+void evaluate_sum(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
+                  position cols, written<D> y, row_range rows) {
+  if (const auto with = on.enter("evaluate_sum")) evaluate_sum(*with, terms, cols, y, rows);
+}
+
+template <device D>
+void evaluate_max(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
+                  position cols, written<D> y, row_range rows) {
+  if (const auto with = on.enter("evaluate_max")) evaluate_max(*with, terms, cols, y, rows);
+}
+
+// From dy, of `cols` columns or of one for all, to the gradients of the expression's leaves.
+template <device D>
+void differentiate(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
+                   position cols, given<D> dy, row_range rows) {
+  if (const auto with = on.enter("differentiate")) differentiate(*with, terms, cols, dy, rows);
+}
+
+// The same from dy (rows, 1) of evaluate_max, whose result was y.
+template <device D>
+void differentiate_max(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
+                       position cols, given<D> y, given<D> dy, row_range rows) {
+  if (const auto with = on.enter("differentiate_max"))
+    differentiate_max(*with, terms, cols, y, dy, rows);
+}
+
+}  // namespace streambp::primitives

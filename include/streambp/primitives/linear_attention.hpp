@@ -1,0 +1,64 @@
+// Attention without softmax, by a state a head: S_t = a_t S_{t-1} + k_t v_tᵀ, o_t = scale S_tᵀ q_t.
+#pragma once
+
+#include "carry_rows.hpp"
+#include "device.hpp"
+#include "linear_attention_shape.hpp"
+
+namespace streambp::primitives {
+
+namespace detail {
+
+// FLOPs of products of a tile of n rows: squares n² c_k, n² c_v, and n c_k c_v, so many of each.
+inline position linear_attention_flops(const linear_attention_shape& shape,
+                                       const piece_list& pieces, position key_squares,
+                                       position value_squares, position states) {
+  position squares = 0, rows = 0;
+  for (const piece p : pieces) {
+    rows += p.rows;
+    squares += p.rows / shape.tile * shape.tile * shape.tile +
+               (p.rows % shape.tile) * (p.rows % shape.tile);
+  }
+  return 2 * shape.heads *
+         (squares * (key_squares * shape.key_width + value_squares * shape.value_width) +
+          states * rows * shape.head_state());
+}
+
+}  // namespace detail
+
+// q, k (rows, key_heads * key_width); v, o (rows, heads * value_width); la (rows, heads): ln a.
+// States are (1, shape.state()); `kept` (rows, shape.kept_columns()) is for the backward;
+// `workspace`: a row of linear_attention_workspace(shape) a thread. Chunk edges never cut a tile.
+template <device D>
+void linear_attention_forward(D& on, const linear_attention_shape& shape, const piece_list& pieces,
+                              const carry_rows<scalar_of<D>>& states, given<D> q, given<D> k,
+                              given<D> v, given<D> la, written<D> o, written<D> kept,
+                              written<D> workspace) {
+  on.count(detail::linear_attention_flops(shape, pieces, 1, 1, 2));
+  if (const auto with = on.enter("linear_attention_forward"))
+    linear_attention_forward(*with, shape, pieces, states, q, k, v, la, o, kept, workspace);
+}
+
+// Assigns dq, dk (rows, heads * key_width: a part for every head, also of shared q and k), dv and
+// dla (no rows: not wanted), from d_o. dv may be v, dla may be la, and unless heads share them dq
+// may be q, dk k. States inside a run of largest_tile rows that smaller tiles need are computed
+// again, uncounted.
+template <device D>
+void linear_attention_backward(D& on, const linear_attention_shape& shape, const piece_list& pieces,
+                               const carry_rows<scalar_of<D>>& states, given<D> q, given<D> k,
+                               given<D> v, given<D> la, given<D> d_o, written<D> dq, written<D> dk,
+                               written<D> dv, written<D> dla, given<D> kept, written<D> workspace) {
+  on.count(detail::linear_attention_flops(shape, pieces, 3, 2, 4));
+  if (const auto with = on.enter("linear_attention_backward"))
+    linear_attention_backward(*with, shape, pieces, states, q, k, v, la, d_o, dq, dk, dv, dla, kept,
+                              workspace);
+}
+
+// y_g = the sum over a group's heads of x_h, in order: x (rows, heads * width), y (rows, key_heads
+// * width).
+template <device D>
+void sum_over_group(D& on, const linear_attention_shape& shape, given<D> x, written<D> y) {
+  if (const auto with = on.enter("sum_over_group")) sum_over_group(*with, shape, x, y);
+}
+
+}  // namespace streambp::primitives

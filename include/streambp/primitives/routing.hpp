@@ -1,0 +1,35 @@
+// Which experts a row goes to: softmax of a router's logits, the largest entries, and the gradient.
+#pragma once
+
+#include <span>
+
+#include "device.hpp"
+
+namespace streambp::primitives {
+
+// p = softmax of the logits, in their place; lse (rows, 1); chosen and weights (rows, top).
+template <device D>
+void route(D& on, written<D> logits, bool normalised, written<D> lse, written<D> chosen,
+           written<D> weights) {
+  if (const auto with = on.enter("route")) route(*with, logits, normalised, lse, chosen, weights);
+}
+
+// Adds to sums (1, 2 experts + 1), grain by grain, first grain first: Σ p, how often each expert
+// was chosen, Σ lse².
+template <device D>
+void add_routing_sums(D& on, given<D> p, given<D> lse, given<D> chosen,
+                      std::span<const position> grains, written<D> sums) {
+  if (const auto with = on.enter("add_routing_sums"))
+    add_routing_sums(*with, p, lse, chosen, grains, sums);
+}
+
+// The gradient of the logits, in place of p, from dw = dL/dweights, which is used up, and from
+// side (1, experts + 1): the slopes of the side losses in each Σ p and in Σ lse².
+template <device D>
+void route_backward(D& on, written<D> p, given<D> lse, given<D> chosen, given<D> weights,
+                    written<D> dw, bool normalised, given<D> side) {
+  if (const auto with = on.enter("route_backward"))
+    route_backward(*with, p, lse, chosen, weights, dw, normalised, side);
+}
+
+}  // namespace streambp::primitives

@@ -1,0 +1,43 @@
+// Moments of each feature over a segment's tokens, and the normalisation by them.
+#pragma once
+
+#include "../core/packed.hpp"
+#include "device.hpp"
+
+namespace streambp::primitives {
+
+// moments (segments, 2 d), 0 before a segment's first row: joined tile by tile, tiles counted from
+// the segment's start.
+template <device D>
+void add_time_moments(D& on, const piece_list& pieces, position tile, given<D> x,
+                      written<D> moments) {
+  if (const auto with = on.enter("add_time_moments"))
+    add_time_moments(*with, pieces, tile, x, moments);
+}
+
+template <device D>
+void time_norm_forward(D& on, const piece_list& pieces, given<D> x, given<D> moments, given<D> gain,
+                       given<D> bias, double epsilon, written<D> y) {
+  if (const auto with = on.enter("time_norm_forward"))
+    time_norm_forward(*with, pieces, x, moments, gain, bias, epsilon, y);
+}
+
+// dz = dy ∘ gain: dx += inverse dz, dmoments (segments, 2 d) += Σ dz, Σ dz ∘ z, last tile first;
+// dgain += Σ dy ∘ z, dbias += Σ dy, unless without rows.
+template <device D>
+void time_norm_backward(D& on, const piece_list& pieces, position tile, given<D> x,
+                        given<D> moments, given<D> gain, double epsilon, given<D> dy, written<D> dx,
+                        written<D> dmoments, written<D> dgain, written<D> dbias) {
+  if (const auto with = on.enter("time_norm_backward"))
+    time_norm_backward(*with, pieces, tile, x, moments, gain, epsilon, dy, dx, dmoments, dgain,
+                       dbias);
+}
+
+template <device D>
+void time_norm_release(D& on, const piece_list& pieces, given<D> x, given<D> moments,
+                       double epsilon, given<D> dmoments, written<D> dx) {
+  if (const auto with = on.enter("time_norm_release"))
+    time_norm_release(*with, pieces, x, moments, epsilon, dmoments, dx);
+}
+
+}  // namespace streambp::primitives
