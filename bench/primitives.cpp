@@ -200,16 +200,16 @@ void add_row_maps(position rows, position width, position inner, setting on_what
     });
   };
   add("rms_norm_forward", width, [](device& on, const data& d) {
-    rms_norm_forward<scalar>(on, d.x, d.gain, 1e-6, d.dy, d.inverse);
+    rms_norm_forward(on, d.x, d.gain, 1e-6, d.dy, d.inverse);
   });
   add("rms_norm_backward", width, [](device& on, const data& d) {
-    rms_norm_backward<scalar>(on, d.x, d.gain, d.inverse, d.dy, d.dx, d.dgain, d.grains);
+    rms_norm_backward(on, d.x, d.gain, d.inverse, d.dy, d.dx, d.dgain, d.grains);
   });
   add("gated_forward", inner, [](device& on, const data& d) {
-    gated_forward<scalar>(on, activation::silu, d.gate, d.up, d.gate);
+    gated_forward(on, activation::silu, d.gate, d.up, d.gate);
   });
   add("gated_backward", inner, [](device& on, const data& d) {
-    gated_backward<scalar>(on, activation::silu, d.gate, d.up, d.h);
+    gated_backward(on, activation::silu, d.gate, d.up, d.h);
   });
 }
 

@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <cstring>
-#include <utility>
 #include <vector>
 
 using namespace streambp;
@@ -21,10 +19,6 @@ void lay_out(arena& from) {
   from.advance(mark + 640);
   from.take<std::int32_t>(0, 4);
   from.take<std::int32_t>(2, 8);
-}
-
-bool aligned(const void* p, std::size_t to) {
-  return reinterpret_cast<std::uintptr_t>(p) % to == 0;
 }
 
 }  // namespace
