@@ -100,8 +100,7 @@ void with_constant(activation kind, const F& f) {
 }
 
 template <class S>
-void activation_forward(workers<S>& on, activation kind, std::type_identity_t<view<const S>> x,
-                        view<S> y) {
+void activation_forward(workers<S>& on, activation kind, given<S> x, view<S> y) {
   with_constant(kind, [&](auto f) {
     for_rows(on, x.rows, x.cols,
              [&](position i) { activation_row<f.value>(x.row(i), x.cols, y.row(i)); });
@@ -109,8 +108,7 @@ void activation_forward(workers<S>& on, activation kind, std::type_identity_t<vi
 }
 
 template <class S>
-void activation_backward(workers<S>& on, activation kind, std::type_identity_t<view<const S>> x,
-                         std::type_identity_t<view<const S>> dy, view<S> dx) {
+void activation_backward(workers<S>& on, activation kind, given<S> x, given<S> dy, view<S> dx) {
   with_constant(kind, [&](auto f) {
     for_rows(on, x.rows, x.cols, [&](position i) {
       activation_row_backward<f.value>(x.row(i), dy.row(i), x.cols, dx.row(i));
@@ -119,8 +117,7 @@ void activation_backward(workers<S>& on, activation kind, std::type_identity_t<v
 }
 
 template <class S>
-void gated_forward(workers<S>& on, activation kind, std::type_identity_t<view<const S>> gate,
-                   std::type_identity_t<view<const S>> up, view<S> h) {
+void gated_forward(workers<S>& on, activation kind, given<S> gate, given<S> up, view<S> h) {
   with_constant(kind, [&](auto f) {
     for_rows(on, h.rows, h.cols,
              [&](position i) { gated_row<f.value>(gate.row(i), up.row(i), h.cols, h.row(i)); });
@@ -128,8 +125,7 @@ void gated_forward(workers<S>& on, activation kind, std::type_identity_t<view<co
 }
 
 template <class S>
-void gated_backward(workers<S>& on, activation kind, view<S> gate, std::type_identity_t<view<S>> up,
-                    std::type_identity_t<view<const S>> dh) {
+void gated_backward(workers<S>& on, activation kind, view<S> gate, written<S> up, given<S> dh) {
   with_constant(kind, [&](auto f) {
     for_rows(on, gate.rows, gate.cols, [&](position i) {
       gated_row_backward<f.value>(gate.row(i), up.row(i), dh.row(i), gate.cols);

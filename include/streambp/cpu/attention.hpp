@@ -125,12 +125,9 @@ template <class S>
 }
 
 template <class S>
-void attention_forward(workers<S>& on, attention_shape shape, piece_list pieces,
-                       std::type_identity_t<view<const S>> q, std::type_identity_t<view<const S>> k,
-                       std::type_identity_t<view<const S>> v, std::type_identity_t<const S*> sinks,
-                       std::type_identity_t<view<S>> o, std::type_identity_t<view<S>> lse,
-                       std::type_identity_t<view<S>> workspace) {
-
+void attention_forward(workers<S>& on, attention_shape shape, piece_list pieces, given<S> q,
+                       given<S> k, given<S> v, std::type_identity_t<const S*> sinks, written<S> o,
+                       written<S> lse, written<S> workspace) {
   // Tasks are slots of `tile` rows: a tile belongs to the slot that holds its first row.
   const position rows = pieces.rows().rows();
   on.parallel(ceil_div(rows, shape.tile) * shape.kv_heads, [&](position task, int thread) {
@@ -145,16 +142,10 @@ void attention_forward(workers<S>& on, attention_shape shape, piece_list pieces,
 }
 
 template <class S>
-void attention_backward(workers<S>& on, attention_shape shape, piece_list pieces,
-                        std::type_identity_t<view<const S>> q,
-                        std::type_identity_t<view<const S>> k,
-                        std::type_identity_t<view<const S>> v, std::type_identity_t<const S*> sinks,
-                        std::type_identity_t<view<const S>> o,
-                        std::type_identity_t<view<const S>> lse,
-                        std::type_identity_t<view<const S>> d_o, std::type_identity_t<view<S>> dq,
-                        std::type_identity_t<view<S>> dk, std::type_identity_t<view<S>> dv,
-                        std::type_identity_t<S*> dsinks, std::type_identity_t<view<S>> workspace) {
-
+void attention_backward(workers<S>& on, attention_shape shape, piece_list pieces, given<S> q,
+                        given<S> k, given<S> v, std::type_identity_t<const S*> sinks, given<S> o,
+                        given<S> lse, given<S> d_o, written<S> dq, written<S> dk, written<S> dv,
+                        std::type_identity_t<S*> dsinks, written<S> workspace) {
   // A row of dk and dv adds over query tiles, last first, whatever the chunks; so one thread does a
   // whole key and value head.
   const attention_gradient<S> all{q, k, v, sinks, o, lse, d_o, dq, dk, dv, dsinks};

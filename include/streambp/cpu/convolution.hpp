@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/convolution.hpp"
 #include "elementwise.hpp"
@@ -68,9 +67,7 @@ template <class S>
 
 template <class S>
 void convolution_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
-                         std::type_identity_t<view<const S>> x,
-                         std::type_identity_t<view<const S>> w,
-                         std::type_identity_t<view<const S>> b, view<S> y) {
+                         given<S> x, given<S> w, given<S> b, view<S> y) {
   const position taps = w.rows;
   for_column_ranges(on, w.cols, [&](position j, position count) {
     const S zeros[column_range<S>] = {};
@@ -90,8 +87,7 @@ void convolution_forward(workers<S>& on, const piece_list& pieces, const carry_r
 
 template <class S>
 void convolution_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
-                          std::type_identity_t<view<const S>> w,
-                          std::type_identity_t<view<const S>> dy, view<S> dx, write how) {
+                          given<S> w, given<S> dy, view<S> dx, write how) {
   const position taps = w.rows;
   for_column_ranges(on, dx.cols, [&](position j, position count) {
     S total[column_range<S>];
@@ -126,9 +122,7 @@ void convolution_backward(workers<S>& on, const piece_list& pieces, const carry_
 
 template <class S>
 void add_tap_gradients(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
-                       std::type_identity_t<view<const S>> x,
-                       std::type_identity_t<view<const S>> dy, view<S> dw,
-                       std::span<const position> grains) {
+                       given<S> x, given<S> dy, view<S> dw, std::span<const position> grains) {
   const packed& samples = pieces.samples();
   const position chunk = pieces.rows().first;
   for_column_ranges(on, dw.cols, [&](position j, position count) {

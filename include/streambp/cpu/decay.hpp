@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/decay.hpp"
 #include "rows.hpp"
@@ -23,15 +22,14 @@ void constant_decays(workers<S>&, std::span<const double> logarithms, view<S> la
 }
 
 template <class S>
-void sigmoid_decays(workers<S>& on, double root, std::type_identity_t<view<const S>> z, view<S> la) {
+void sigmoid_decays(workers<S>& on, double root, given<S> z, view<S> la) {
   for_rows(on, la.rows, la.cols, [&](position i) {
     for (position h = 0; h < la.cols; ++h) la(i, h) = S(-softplus(-double(z(i, h))) / root);
   });
 }
 
 template <class S>
-void sigmoid_decays_backward(workers<S>& on, double root, std::type_identity_t<view<const S>> z,
-                             std::type_identity_t<view<const S>> dla, view<S> dz) {
+void sigmoid_decays_backward(workers<S>& on, double root, given<S> z, given<S> dla, view<S> dz) {
   for_rows(on, dz.rows, dz.cols, [&](position i) {
     for (position h = 0; h < dz.cols; ++h)
       dz(i, h) = S(double(dla(i, h)) * sigmoid(-double(z(i, h))) / root);

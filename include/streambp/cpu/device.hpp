@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 
 #include "../primitives/device.hpp"
 #include "../primitives/task_runner.hpp"
@@ -69,6 +70,12 @@ class device : public primitives::counting<Scalar> {
  private:
   cpu::workers<Scalar> workers_;
 };
+
+// Rows that a body reads, or writes, where workers say of what scalar.
+template <class S>
+using given = std::type_identity_t<view<const S>>;
+template <class S>
+using written = std::type_identity_t<view<S>>;
 
 }  // namespace STREAMBP_ISA
 }  // namespace streambp::cpu

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/dropout.hpp"
 #include "rows.hpp"
@@ -42,14 +41,14 @@ void dropout_rows(workers<S>& on, const dropout_draw& draw, const piece_list& pi
 }
 
 template <class S>
-void dropout(workers<S>& on, const dropout_draw& draw, const piece_list& pieces,
-             std::type_identity_t<view<const S>> x, view<S> y) {
+void dropout(workers<S>& on, const dropout_draw& draw, const piece_list& pieces, given<S> x,
+             view<S> y) {
   dropout_rows<false>(on, draw, pieces, x, y);
 }
 
 template <class S>
-void add_dropout(workers<S>& on, const dropout_draw& draw, const piece_list& pieces,
-                 std::type_identity_t<view<const S>> x, view<S> y) {
+void add_dropout(workers<S>& on, const dropout_draw& draw, const piece_list& pieces, given<S> x,
+                 view<S> y) {
   dropout_rows<true>(on, draw, pieces, x, y);
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/elementwise.hpp"
 #include "rows.hpp"
@@ -17,7 +16,7 @@ void zero(workers<S>& on, view<S> y) {
 }
 
 template <class S>
-void copy(workers<S>& on, std::type_identity_t<view<const S>> x, view<S> y) {
+void copy(workers<S>& on, given<S> x, view<S> y) {
   for_rows(on, y.rows, y.cols,
            [&](position i) { std::copy(x.row(i), x.row(i) + y.cols, y.row(i)); });
 }
@@ -28,8 +27,7 @@ template <class S>
 }
 
 template <class S>
-void sum(workers<S>& on, std::type_identity_t<view<const S>> x1,
-         std::type_identity_t<view<const S>> x2, view<S> y) {
+void sum(workers<S>& on, given<S> x1, given<S> x2, view<S> y) {
   for_rows(on, y.rows, y.cols,
            [&](position i) { sum_row(x1.row(i), x2.row(i), y.cols, y.row(i)); });
 }
@@ -46,13 +44,12 @@ void scale(workers<S>& on, double factor, view<S> y) {
 }
 
 template <class S>
-void add_bias(workers<S>& on, std::type_identity_t<view<const S>> b, view<S> y) {
+void add_bias(workers<S>& on, given<S> b, view<S> y) {
   for_rows(on, y.rows, y.cols, [&](position i) { sum_row<S>(y.row(i), b.data, y.cols, y.row(i)); });
 }
 
 template <class S>
-void add_column_sums(workers<S>& on, std::type_identity_t<view<const S>> dy, view<S> db,
-                     std::span<const position> grains) {
+void add_column_sums(workers<S>& on, given<S> dy, view<S> db, std::span<const position> grains) {
   add_row_sums(on, grains, dy.cols, db.data,
                [&](position i, position j, auto n) { return load(dy.row(i) + j, n); });
 }

@@ -1,8 +1,8 @@
 // Entry-wise functions given as code: y = f(x), and its gradient from a dual number a lane.
 #pragma once
 
-#include "../primitives/entries.hpp"
 #include "../autodiff/dual.hpp"
+#include "../primitives/entries.hpp"
 #include "expression.hpp"
 
 namespace streambp::cpu {
@@ -27,13 +27,12 @@ template <class S, class F>
 }
 
 template <class S, class F>
-void map_entries(workers<S>& on, const F& f, std::type_identity_t<view<const S>> x, view<S> y) {
+void map_entries(workers<S>& on, const F& f, given<S> x, view<S> y) {
   for_rows(on, x.rows, x.cols, [&](position i) { map_row(f, x.row(i), x.cols, y.row(i)); });
 }
 
 template <class S, class F>
-void differentiate_entries(workers<S>& on, const F& f, std::type_identity_t<view<const S>> x,
-                           std::type_identity_t<view<const S>> dy, view<S> dx) {
+void differentiate_entries(workers<S>& on, const F& f, given<S> x, given<S> dy, view<S> dx) {
   for_rows(on, x.rows, x.cols,
            [&](position i) { differentiate_row(f, x.row(i), dy.row(i), x.cols, dx.row(i)); });
 }

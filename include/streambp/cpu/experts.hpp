@@ -15,8 +15,7 @@ namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
 template <class S>
-void order_by_expert(workers<S>&, std::type_identity_t<view<const S>> chosen, position experts,
-                     view<S> place, view<S> first) {
+void order_by_expert(workers<S>&, given<S> chosen, position experts, view<S> place, view<S> first) {
   constexpr position most = position(1) << std::numeric_limits<S>::digits;
   if (chosen.rows * chosen.cols > most)
     throw shape_error(sentence("experts: a chunk of ", chosen.rows, " rows and ", chosen.cols,
@@ -33,9 +32,7 @@ void order_by_expert(workers<S>&, std::type_identity_t<view<const S>> chosen, po
 }
 
 template <class S>
-void copy_to_experts(workers<S>& on, std::type_identity_t<view<const S>> x,
-                     std::type_identity_t<view<const S>> place,
-                     std::type_identity_t<view<const S>> weights, view<S> copies) {
+void copy_to_experts(workers<S>& on, given<S> x, given<S> place, given<S> weights, view<S> copies) {
   for_rows(on, x.rows, x.cols * place.cols, [&](position i) {
     for (position j = 0; j < place.cols; ++j)
       scale_row<S>(x.row(i), weights.data ? weights(i, j) : S(1), x.cols,
@@ -44,9 +41,8 @@ void copy_to_experts(workers<S>& on, std::type_identity_t<view<const S>> x,
 }
 
 template <class S>
-void add_from_experts(workers<S>& on, std::type_identity_t<view<const S>> copies,
-                      std::type_identity_t<view<const S>> place,
-                      std::type_identity_t<view<const S>> weights, view<S> y) {
+void add_from_experts(workers<S>& on, given<S> copies, given<S> place, given<S> weights,
+                      view<S> y) {
   for_rows(on, y.rows, y.cols * place.cols, [&](position i) {
     for (position j = 0; j < place.cols; ++j)
       add_scaled_row<S>(copies.row(position(place(i, j))), weights.data ? weights(i, j) : S(1),
@@ -62,9 +58,7 @@ template <class S>
 }
 
 template <class S>
-void dot_with_experts(workers<S>& on, std::type_identity_t<view<const S>> copies,
-                      std::type_identity_t<view<const S>> place,
-                      std::type_identity_t<view<const S>> dy, view<S> out) {
+void dot_with_experts(workers<S>& on, given<S> copies, given<S> place, given<S> dy, view<S> out) {
   for_rows(on, dy.rows, dy.cols * place.cols, [&](position i) {
     for (position j = 0; j < place.cols; ++j)
       out(i, j) = dot_of<S>(copies.row(position(place(i, j))), dy.row(i), dy.cols);
@@ -73,7 +67,7 @@ void dot_with_experts(workers<S>& on, std::type_identity_t<view<const S>> copies
 
 // Calls f(expert, places of its copies) for each expert that has any.
 template <class S, class F>
-void for_each_expert(std::type_identity_t<view<const S>> first, position experts, F&& f) {
+void for_each_expert(given<S> first, position experts, F&& f) {
   for (position e = 0; e < experts; ++e) {
     const row_range own{position(first(0, e)), position(first(0, e + 1))};
     if (own.rows() > 0) f(e, own);
@@ -81,8 +75,7 @@ void for_each_expert(std::type_identity_t<view<const S>> first, position experts
 }
 
 template <class S>
-void project_experts(workers<S>& on, std::type_identity_t<view<const S>> first, position experts,
-                     std::type_identity_t<view<const S>> x, std::type_identity_t<view<const S>> w,
+void project_experts(workers<S>& on, given<S> first, position experts, given<S> x, given<S> w,
                      view<S> y) {
   for_each_expert<S>(first, experts, [&](position e, row_range own) {
     project(on, x.rows_in(own), w.middle_rows(e * y.cols, y.cols), y.rows_in(own));
@@ -90,20 +83,16 @@ void project_experts(workers<S>& on, std::type_identity_t<view<const S>> first, 
 }
 
 template <class S>
-void project_back_experts(workers<S>& on, std::type_identity_t<view<const S>> first,
-                          position experts, std::type_identity_t<view<const S>> dy,
-                          std::type_identity_t<view<const S>> w, view<S> dx, write how) {
+void project_back_experts(workers<S>& on, given<S> first, position experts, given<S> dy, given<S> w,
+                          view<S> dx, write how) {
   for_each_expert<S>(first, experts, [&](position e, row_range own) {
     project_back(on, dy.rows_in(own), w.middle_rows(e * dy.cols, dy.cols), dx.rows_in(own), how);
   });
 }
 
 template <class S>
-void add_expert_gradients(workers<S>& on, std::type_identity_t<view<const S>> first,
-                          position experts, std::type_identity_t<view<const S>> chosen,
-                          std::type_identity_t<view<const S>> dy,
-                          std::type_identity_t<view<const S>> x, view<S> dw,
-                          std::span<const position> grains) {
+void add_expert_gradients(workers<S>& on, given<S> first, position experts, given<S> chosen,
+                          given<S> dy, given<S> x, view<S> dw, std::span<const position> grains) {
   for_each_expert<S>(first, experts, [&](position e, row_range own) {
     position last = own.last;
     for (std::size_t g = grains.size(); g-- > 1;) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/expression.hpp"
 #include "expression_row.hpp"
@@ -51,8 +50,8 @@ void evaluate(workers<S>& on, std::span<const autodiff::expression_term<S>> term
 }
 
 template <class S>
-void evaluate_sum(workers<S>& on, std::span<const autodiff::expression_term<S>> terms, position cols,
-                  view<S> y, row_range rows) {
+void evaluate_sum(workers<S>& on, std::span<const autodiff::expression_term<S>> terms,
+                  position cols, view<S> y, row_range rows) {
   entries::for_rows_of(on, terms, cols, rows, [&](auto& w, position row) {
     lanes<S> total = 0;
     w.for_blocks(false, [&](position, position n) { entries::add_up(w.result(), n, total); });
@@ -60,8 +59,8 @@ void evaluate_sum(workers<S>& on, std::span<const autodiff::expression_term<S>> 
   });
 }
 template <class S>
-void evaluate_max(workers<S>& on, std::span<const autodiff::expression_term<S>> terms, position cols,
-                  view<S> y, row_range rows) {
+void evaluate_max(workers<S>& on, std::span<const autodiff::expression_term<S>> terms,
+                  position cols, view<S> y, row_range rows) {
   entries::for_rows_of(on, terms, cols, rows, [&](auto& w, position row) {
     lanes<S> top = -std::numeric_limits<S>::infinity();
     w.for_blocks(false, [&](position, position n) { entries::find_largest(w.result(), n, top); });
@@ -71,7 +70,7 @@ void evaluate_max(workers<S>& on, std::span<const autodiff::expression_term<S>> 
 
 template <class S>
 void differentiate(workers<S>& on, std::span<const autodiff::expression_term<S>> terms,
-                   position cols, std::type_identity_t<view<const S>> dy, row_range rows) {
+                   position cols, given<S> dy, row_range rows) {
   entries::for_rows_of(on, terms, cols, rows, [&](auto& w, position row) {
     w.for_blocks(true, [&](position j, position n) {
       S* const seed = w.seed();
@@ -88,8 +87,7 @@ void differentiate(workers<S>& on, std::span<const autodiff::expression_term<S>>
 
 template <class S>
 void differentiate_max(workers<S>& on, std::span<const autodiff::expression_term<S>> terms,
-                       position cols, std::type_identity_t<view<const S>> y,
-                       std::type_identity_t<view<const S>> dy, row_range rows) {
+                       position cols, given<S> y, given<S> dy, row_range rows) {
   entries::for_rows_of(on, terms, cols, rows, [&](auto& w, position row) {
     bool found = false;
     w.for_blocks(true, [&](position j, position n) {

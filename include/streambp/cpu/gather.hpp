@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/gather.hpp"
 #include "elementwise.hpp"
@@ -12,8 +11,8 @@ namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
 template <class S>
-void gather(workers<S>& on, std::span<const std::int32_t> tokens,
-            std::type_identity_t<view<const S>> table, double scale, view<S> y) {
+void gather(workers<S>& on, std::span<const std::int32_t> tokens, given<S> table, double scale,
+            view<S> y) {
   for_rows(on, y.rows, y.cols,
            [&](position i) { scale_row<S>(table.row(tokens[i]), S(scale), y.cols, y.row(i)); });
 }
@@ -25,8 +24,8 @@ template <class S>
 }
 
 template <class S>
-void scatter_add(workers<S>& on, std::span<const std::int32_t> tokens,
-                 std::type_identity_t<view<const S>> dy, double scale, view<S> dtable) {
+void scatter_add(workers<S>& on, std::span<const std::int32_t> tokens, given<S> dy, double scale,
+                 view<S> dtable) {
   for_column_ranges(on, dy.cols, [&](position first, position count) {
     for (position i = dy.rows; i-- > 0;)
       add_scaled_row<S>(dy.row(i) + first, S(scale), count, dtable.row(tokens[i]) + first);

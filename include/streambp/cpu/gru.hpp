@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "../primitives/gru.hpp"
 #include "activation.hpp"
@@ -49,8 +48,8 @@ template <class S>
 }
 
 template <class S>
-void gru_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
-                 std::type_identity_t<view<const S>> w, view<S> g, view<S> a, view<S> h) {
+void gru_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states, given<S> w,
+                 view<S> g, view<S> a, view<S> h) {
   const position units = w.cols;
   steps_ascending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
@@ -82,10 +81,8 @@ void gru_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& 
 }
 
 template <class S>
-void gru_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
-                  std::type_identity_t<view<const S>> w, view<S> g, view<S> a,
-                  std::type_identity_t<view<const S>> h, std::type_identity_t<view<const S>> dy,
-                  view<S> dh) {
+void gru_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states, given<S> w,
+                  view<S> g, view<S> a, given<S> h, given<S> dy, view<S> dh) {
   const position units = w.cols;
   steps_descending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/head.hpp"
 #include "rows.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "../primitives/linear_attention.hpp"
 #include "device.hpp"
@@ -20,13 +19,9 @@ void tiles_of(row_range rows, position tile, const F& f) {
 
 template <class S>
 void linear_attention_forward(workers<S>& on, const linear_attention_shape& shape,
-                              const piece_list& pieces, const carry_rows<S>& states,
-                              std::type_identity_t<view<const S>> q,
-                              std::type_identity_t<view<const S>> k,
-                              std::type_identity_t<view<const S>> v,
-                              std::type_identity_t<view<const S>> la, view<S> o,
-                              std::type_identity_t<view<S>> kept,
-                              std::type_identity_t<view<S>> workspace) {
+                              const piece_list& pieces, const carry_rows<S>& states, given<S> q,
+                              given<S> k, given<S> v, given<S> la, view<S> o, written<S> kept,
+                              written<S> workspace) {
   on.parallel(shape.heads, [&](position h, int thread) {
     const linear_attention_head<S> head(shape, h, on.packing(thread), workspace.row(thread));
     const auto state = head.state();
@@ -46,13 +41,11 @@ void linear_attention_forward(workers<S>& on, const linear_attention_shape& shap
 }
 
 template <class S>
-void linear_attention_backward(
-    workers<S>& on, const linear_attention_shape& shape, const piece_list& pieces,
-    const carry_rows<S>& states, std::type_identity_t<view<const S>> q,
-    std::type_identity_t<view<const S>> k, std::type_identity_t<view<const S>> v,
-    std::type_identity_t<view<const S>> la, std::type_identity_t<view<const S>> d_o, view<S> dq,
-    view<S> dk, view<S> dv, std::type_identity_t<view<S>> dla,
-    std::type_identity_t<view<const S>> kept, std::type_identity_t<view<S>> workspace) {
+void linear_attention_backward(workers<S>& on, const linear_attention_shape& shape,
+                               const piece_list& pieces, const carry_rows<S>& states, given<S> q,
+                               given<S> k, given<S> v, given<S> la, given<S> d_o, view<S> dq,
+                               view<S> dk, view<S> dv, written<S> dla, given<S> kept,
+                               written<S> workspace) {
   on.parallel(shape.heads, [&](position h, int thread) {
     const linear_attention_head<S> head(shape, h, on.packing(thread), workspace.row(thread));
     const auto visit_tile = [&](position row, position rows, position number) {
@@ -88,8 +81,7 @@ void linear_attention_backward(
 }
 
 template <class S>
-void sum_over_group(workers<S>& on, const linear_attention_shape& shape,
-                    std::type_identity_t<view<const S>> x, view<S> y) {
+void sum_over_group(workers<S>& on, const linear_attention_shape& shape, given<S> x, view<S> y) {
   const position width = y.cols / shape.key_heads;
   for_rows(on, x.rows, x.cols, [&](position i) {
     for (position g = 0; g < shape.key_heads; ++g) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "../primitives/linear_attention_shape.hpp"
 #include "block_product.hpp"

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "../primitives/lstm.hpp"
 #include "activation.hpp"
@@ -52,8 +51,8 @@ template <class S>
 }
 
 template <class S>
-void lstm_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
-                  std::type_identity_t<view<const S>> w, view<S> z, view<S> c, view<S> h) {
+void lstm_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states, given<S> w,
+                  view<S> z, view<S> c, view<S> h) {
   const position units = w.cols;
   steps_ascending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
@@ -90,9 +89,7 @@ void lstm_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>&
 
 template <class S>
 void lstm_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
-                   std::type_identity_t<view<const S>> w, view<S> z,
-                   std::type_identity_t<view<const S>> c, std::type_identity_t<view<const S>> dy,
-                   view<S> dh, view<S> dc) {
+                   given<S> w, view<S> z, given<S> c, given<S> dy, view<S> dh, view<S> dc) {
   const position units = w.cols;
   steps_descending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};

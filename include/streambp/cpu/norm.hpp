@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/norm.hpp"
 #include "elementwise.hpp"
@@ -65,9 +64,8 @@ template <class S, class Gain>
 }
 
 template <class S>
-void rms_norm_forward(workers<S>& on, std::type_identity_t<view<const S>> x,
-                      std::type_identity_t<view<const S>> gain, double epsilon, view<S> y,
-                      std::type_identity_t<view<S>> inverse, double gain_offset = 0) {
+void rms_norm_forward(workers<S>& on, given<S> x, given<S> gain, double epsilon, view<S> y,
+                      written<S> inverse, double gain_offset = 0) {
   with_gain<S>(gain, gain_offset, [&](auto g) {
     for_rows(on, x.rows, x.cols, [&](position i) {
       inverse(i, 0) = rms_norm_row(x.row(i), g, x.cols, S(epsilon), y.row(i));
@@ -76,11 +74,8 @@ void rms_norm_forward(workers<S>& on, std::type_identity_t<view<const S>> x,
 }
 
 template <class S>
-void rms_norm_backward(workers<S>& on, std::type_identity_t<view<const S>> x,
-                       std::type_identity_t<view<const S>> gain,
-                       std::type_identity_t<view<const S>> inverse,
-                       std::type_identity_t<view<const S>> dy, view<S> dx,
-                       std::type_identity_t<view<S>> dgain, std::span<const position> grains,
+void rms_norm_backward(workers<S>& on, given<S> x, given<S> gain, given<S> inverse, given<S> dy,
+                       view<S> dx, written<S> dgain, std::span<const position> grains,
                        double gain_offset = 0) {
   if (dgain.rows > 0)
     add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {
@@ -135,10 +130,8 @@ template <class S, class Gain>
 }
 
 template <class S>
-void layer_norm_forward(workers<S>& on, std::type_identity_t<view<const S>> x,
-                        std::type_identity_t<view<const S>> gain,
-                        std::type_identity_t<view<const S>> bias, double epsilon, view<S> y,
-                        std::type_identity_t<view<S>> statistics, double gain_offset = 0) {
+void layer_norm_forward(workers<S>& on, given<S> x, given<S> gain, given<S> bias, double epsilon,
+                        view<S> y, written<S> statistics, double gain_offset = 0) {
   with_gain<S>(gain, gain_offset, [&](auto g) {
     for_rows(on, x.rows, x.cols, [&](position i) {
       const auto row = layer_norm_row(x.row(i), g, bias.data, x.cols, S(epsilon), y.row(i));
@@ -149,11 +142,8 @@ void layer_norm_forward(workers<S>& on, std::type_identity_t<view<const S>> x,
 }
 
 template <class S>
-void layer_norm_backward(workers<S>& on, std::type_identity_t<view<const S>> x,
-                         std::type_identity_t<view<const S>> gain,
-                         std::type_identity_t<view<const S>> statistics,
-                         std::type_identity_t<view<const S>> dy, view<S> dx,
-                         std::type_identity_t<view<S>> dgain, std::type_identity_t<view<S>> dbias,
+void layer_norm_backward(workers<S>& on, given<S> x, given<S> gain, given<S> statistics,
+                         given<S> dy, view<S> dx, written<S> dgain, written<S> dbias,
                          std::span<const position> grains, double gain_offset = 0) {
   if (dgain.rows > 0)
     add_row_sums(on, grains, x.cols, dgain.data, [&](position i, position j, auto n) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/product.hpp"
 #include "block_product.hpp"
@@ -60,8 +59,7 @@ view<S> cols_in(view<S> x, row_range r) {
 }  // namespace kernel
 
 template <class S>
-void project(workers<S>& on, std::type_identity_t<view<const S>> x,
-             std::type_identity_t<view<const S>> w, view<S> y, write how = write::assign) {
+void project(workers<S>& on, given<S> x, given<S> w, view<S> y, write how = write::assign) {
   const kernel::share<S> share(y.rows, y.cols, on.threads());
   on.parallel(share.tasks(), [&](position task, int thread) {
     const row_range i = share.rows_of(task), j = share.cols_of(task);
@@ -71,8 +69,7 @@ void project(workers<S>& on, std::type_identity_t<view<const S>> x,
 }
 
 template <class S>
-void project_back(workers<S>& on, std::type_identity_t<view<const S>> dy,
-                  std::type_identity_t<view<const S>> w, view<S> dx, write how = write::assign) {
+void project_back(workers<S>& on, given<S> dy, given<S> w, view<S> dx, write how = write::assign) {
   const kernel::share<S> share(dx.rows, dx.cols, on.threads());
   on.parallel(share.tasks(), [&](position task, int thread) {
     const row_range i = share.rows_of(task), j = share.cols_of(task);
@@ -82,8 +79,7 @@ void project_back(workers<S>& on, std::type_identity_t<view<const S>> dy,
 }
 
 template <class S>
-void add_weight_gradient(workers<S>& on, std::type_identity_t<view<const S>> dy,
-                         std::type_identity_t<view<const S>> x, view<S> dw,
+void add_weight_gradient(workers<S>& on, given<S> dy, given<S> x, view<S> dw,
                          std::span<const position> grains) {
   const kernel::share<S> share(dw.rows, dw.cols, on.threads());
   on.parallel(share.tasks(), [&](position task, int thread) {

@@ -77,10 +77,8 @@ position copies_of(view<const S> chosen, row_range rows, position expert) {
 }
 
 template <class S>
-void add_routing_sums(workers<S>& on, std::type_identity_t<view<const S>> p,
-                      std::type_identity_t<view<const S>> lse,
-                      std::type_identity_t<view<const S>> chosen, std::span<const position> grains,
-                      view<S> sums) {
+void add_routing_sums(workers<S>& on, given<S> p, given<S> lse, given<S> chosen,
+                      std::span<const position> grains, view<S> sums) {
   const position experts = p.cols;
   const auto mass = [&](position i, position j, auto n) { return load(p.row(i) + j, n); };
   for_column_ranges(on, experts, [&](position first, position count) {
@@ -132,10 +130,8 @@ template <class S>
 }
 
 template <class S>
-void route_backward(workers<S>& on, view<S> p, std::type_identity_t<view<const S>> lse,
-                    std::type_identity_t<view<const S>> chosen,
-                    std::type_identity_t<view<const S>> weights, std::type_identity_t<view<S>> dw,
-                    bool normalised, std::type_identity_t<view<const S>> side) {
+void route_backward(workers<S>& on, view<S> p, given<S> lse, given<S> chosen, given<S> weights,
+                    written<S> dw, bool normalised, given<S> side) {
   for_rows(on, p.rows, p.cols, [&](position i) {
     route_row_backward(p.row(i), p.cols, lse(i, 0), chosen.row(i), weights.row(i), dw.row(i),
                        chosen.cols, normalised, side.data);

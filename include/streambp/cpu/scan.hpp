@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "../primitives/scan.hpp"
 #include "elementwise.hpp"
@@ -37,9 +36,8 @@ template <class S>
 }
 
 template <class S>
-void scan_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
-                  std::type_identity_t<view<const S>> f, std::type_identity_t<view<const S>> c,
-                  view<S> h) {
+void scan_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states, given<S> f,
+                  given<S> c, view<S> h) {
   for_column_ranges(on, h.cols, [&](position j, position count) {
     const S zeros[column_range<S>] = {};
     for (const piece p : pieces) {
@@ -57,9 +55,7 @@ void scan_forward(workers<S>& on, const piece_list& pieces, const carry_rows<S>&
 
 template <class S>
 void scan_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>& states,
-                   std::type_identity_t<view<const S>> f, std::type_identity_t<view<const S>> c,
-                   std::type_identity_t<view<const S>> h, std::type_identity_t<view<const S>> dh,
-                   view<S> df, view<S> dc) {
+                   given<S> f, given<S> c, given<S> h, given<S> dh, view<S> df, view<S> dc) {
   for_column_ranges(on, f.cols, [&](position j, position count) {
     const S zeros[column_range<S>] = {};
     S passed[column_range<S>];

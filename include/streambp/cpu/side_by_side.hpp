@@ -75,8 +75,8 @@ void steps_descending(workers<S>& on, const piece_list& pieces, position units, 
 }
 
 template <class S, class States>
-void rows_before(workers<S>& on, const piece_list& pieces, const States& states,
-                 std::type_identity_t<view<const S>> y, view<S> into) {
+void rows_before(workers<S>& on, const piece_list& pieces, const States& states, given<S> y,
+                 view<S> into) {
   for_rows(on, pieces, into.cols, [&](const piece& p, position row) {
     const S* from = row > p.row ? y.row(row - 1) : states.before(p);
     if (from)

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <type_traits>
 
 #include "../primitives/state_space.hpp"
 #include "decay.hpp"
@@ -23,9 +22,7 @@ inline double state_rate(double a_log) {
 }
 
 template <class S>
-void state_steps(workers<S>& on, std::type_identity_t<view<const S>> z,
-                 std::type_identity_t<view<const S>> a_log, view<S> dt,
-                 std::type_identity_t<view<S>> la) {
+void state_steps(workers<S>& on, given<S> z, given<S> a_log, view<S> dt, written<S> la) {
   for_rows(on, dt.rows, dt.cols, [&](position i) {
     for (position h = 0; h < dt.cols; ++h) {
       const double step = softplus(double(z(i, h)));
@@ -36,12 +33,9 @@ void state_steps(workers<S>& on, std::type_identity_t<view<const S>> z,
 }
 
 template <class S>
-void state_steps_backward(workers<S>& on, std::type_identity_t<view<const S>> z,
-                          std::type_identity_t<view<const S>> a_log,
-                          std::type_identity_t<view<const S>> la,
-                          std::type_identity_t<view<const S>> ddt,
-                          std::type_identity_t<view<const S>> dla, view<S> dz,
-                          std::type_identity_t<view<S>> da_log, std::span<const position> grains) {
+void state_steps_backward(workers<S>& on, given<S> z, given<S> a_log, given<S> la, given<S> ddt,
+                          given<S> dla, view<S> dz, written<S> da_log,
+                          std::span<const position> grains) {
   const lanes<S> lowest = std::numeric_limits<S>::lowest();
   if (da_log.rows > 0)
     add_row_sums(on, grains, la.cols, da_log.data, [&](position i, position j, auto n) {
@@ -57,8 +51,7 @@ void state_steps_backward(workers<S>& on, std::type_identity_t<view<const S>> z,
 }
 
 template <class S>
-void state_inputs(workers<S>& on, std::type_identity_t<view<const S>> dt,
-                  std::type_identity_t<view<const S>> x, view<S> v) {
+void state_inputs(workers<S>& on, given<S> dt, given<S> x, view<S> v) {
   const position width = v.cols / dt.cols;
   for_rows(on, v.rows, v.cols, [&](position i) {
     for (position h = 0; h < dt.cols; ++h)
@@ -67,8 +60,7 @@ void state_inputs(workers<S>& on, std::type_identity_t<view<const S>> dt,
 }
 
 template <class S>
-void add_skip(workers<S>& on, std::type_identity_t<view<const S>> skip,
-              std::type_identity_t<view<const S>> x, view<S> o) {
+void add_skip(workers<S>& on, given<S> skip, given<S> x, view<S> o) {
   const position width = o.cols / skip.cols;
   for_rows(on, o.rows, o.cols, [&](position i) {
     for (position h = 0; h < skip.cols; ++h)
@@ -77,12 +69,8 @@ void add_skip(workers<S>& on, std::type_identity_t<view<const S>> skip,
 }
 
 template <class S>
-void state_inputs_backward(workers<S>& on, std::type_identity_t<view<const S>> dt,
-                           std::type_identity_t<view<const S>> skip,
-                           std::type_identity_t<view<const S>> x,
-                           std::type_identity_t<view<const S>> dv,
-                           std::type_identity_t<view<const S>> d_o, view<S> dx, view<S> ddt,
-                           view<S> dskip) {
+void state_inputs_backward(workers<S>& on, given<S> dt, given<S> skip, given<S> x, given<S> dv,
+                           given<S> d_o, view<S> dx, view<S> ddt, view<S> dskip) {
   const position width = dx.cols / dt.cols;
   for_rows(on, dx.rows, dx.cols, [&](position i) {
     for (position h = 0; h < dt.cols; ++h) {

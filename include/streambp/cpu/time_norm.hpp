@@ -15,8 +15,7 @@ inline namespace STREAMBP_ISA {
 // of squares around it. With δ the tile's mean less theirs and n = before + rows (Chan et al.
 // 1979), mean += δ rows / n, squares += Σ (x - tile's mean)² + δ² before rows / n.
 template <class S>
-[[gnu::noinline, gnu::flatten]] void join_tile(std::type_identity_t<view<const S>> x,
-                                               position before, position d, S* m) {
+[[gnu::noinline, gnu::flatten]] void join_tile(given<S> x, position before, position d, S* m) {
   const S rows = S(x.rows), share = rows / (S(before) + rows);
   along<S>(x.cols, [&](position j, auto n) {
     lanes<S> one = 0, two = 0;
@@ -35,8 +34,8 @@ template <class S>
 }
 
 template <class S>
-void add_time_moments(workers<S>& on, const piece_list& pieces, position tile,
-                      std::type_identity_t<view<const S>> x, view<S> moments) {
+void add_time_moments(workers<S>& on, const piece_list& pieces, position tile, given<S> x,
+                      view<S> moments) {
   for_column_ranges(on, x.cols, [&](position j, position count) {
     for (const piece p : pieces)
       for (position i = 0; i < p.rows; i += tile)
@@ -76,9 +75,8 @@ void for_piece_rows(workers<S>& on, const piece_list& pieces, position cols, con
 
 // y = z ∘ gain + bias, for rows of one segment of n.
 template <class S>
-[[gnu::noinline, gnu::flatten]] void time_norm_rows(std::type_identity_t<view<const S>> x,
-                                                    const S* moments, S n, S epsilon, const S* gain,
-                                                    const S* bias, view<S> y) {
+[[gnu::noinline, gnu::flatten]] void time_norm_rows(given<S> x, const S* moments, S n, S epsilon,
+                                                    const S* gain, const S* bias, view<S> y) {
   along<S>(x.cols, [&](position j, auto count) {
     const auto z = time_scale<S>::of(moments, x.cols, j, count, n, epsilon);
     const lanes<S> g = load(gain + j, count), b = load(bias + j, count);
@@ -87,11 +85,8 @@ template <class S>
   });
 }
 template <class S>
-void time_norm_forward(workers<S>& on, const piece_list& pieces,
-                       std::type_identity_t<view<const S>> x,
-                       std::type_identity_t<view<const S>> moments,
-                       std::type_identity_t<view<const S>> gain,
-                       std::type_identity_t<view<const S>> bias, double epsilon, view<S> y) {
+void time_norm_forward(workers<S>& on, const piece_list& pieces, given<S> x, given<S> moments,
+                       given<S> gain, given<S> bias, double epsilon, view<S> y) {
   for_piece_rows(on, pieces, x.cols, [&](const piece& p, row_range own) {
     time_norm_rows<S>(x.rows_in(own), moments.row(p.segment),
                       S(pieces.samples().segment(p.segment).rows()), S(epsilon), gain.data,
@@ -102,11 +97,10 @@ void time_norm_forward(workers<S>& on, const piece_list& pieces,
 // Of a tile: dx += inverse dy ∘ gain; d (2, x.cols), rows `stride` apart, += Σ dy ∘ gain and
 // Σ dy ∘ gain ∘ z; dgain += Σ dy ∘ z, dbias += Σ dy, unless null.
 template <class S>
-[[gnu::noinline, gnu::flatten]] void time_norm_tile_backward(std::type_identity_t<view<const S>> x,
-                                                             const S* moments, position stride, S n,
-                                                             S epsilon, const S* gain,
-                                                             std::type_identity_t<view<const S>> dy,
-                                                             view<S> dx, S* d, S* dgain, S* dbias) {
+[[gnu::noinline, gnu::flatten]] void time_norm_tile_backward(given<S> x, const S* moments,
+                                                             position stride, S n, S epsilon,
+                                                             const S* gain, given<S> dy, view<S> dx,
+                                                             S* d, S* dgain, S* dbias) {
   along<S>(x.cols, [&](position j, auto count) {
     const auto z = time_scale<S>::of(moments, stride, j, count, n, epsilon);
     const lanes<S> g = load(gain + j, count);
@@ -125,12 +119,9 @@ template <class S>
 }
 
 template <class S>
-void time_norm_backward(workers<S>& on, const piece_list& pieces, position tile,
-                        std::type_identity_t<view<const S>> x,
-                        std::type_identity_t<view<const S>> moments,
-                        std::type_identity_t<view<const S>> gain, double epsilon,
-                        std::type_identity_t<view<const S>> dy, view<S> dx, view<S> dmoments,
-                        std::type_identity_t<view<S>> dgain, std::type_identity_t<view<S>> dbias) {
+void time_norm_backward(workers<S>& on, const piece_list& pieces, position tile, given<S> x,
+                        given<S> moments, given<S> gain, double epsilon, given<S> dy, view<S> dx,
+                        view<S> dmoments, written<S> dgain, written<S> dbias) {
   for_column_ranges(on, x.cols, [&](position j, position count) {
     const auto part = [&](auto v, row_range own) { return v.rows_in(own).middle_cols(j, count); };
     pieces.descending([&](const piece& p) {
@@ -148,9 +139,8 @@ void time_norm_backward(workers<S>& on, const piece_list& pieces, position tile,
 
 // What the moments pass back to each row: dx -= inverse (Σ dz + z Σ dz ∘ z) / n.
 template <class S>
-[[gnu::noinline, gnu::flatten]] void time_norm_rows_release(std::type_identity_t<view<const S>> x,
-                                                            const S* moments, S n, S epsilon,
-                                                            const S* d, view<S> dx) {
+[[gnu::noinline, gnu::flatten]] void time_norm_rows_release(given<S> x, const S* moments, S n,
+                                                            S epsilon, const S* d, view<S> dx) {
   along<S>(x.cols, [&](position j, auto count) {
     const auto z = time_scale<S>::of(moments, x.cols, j, count, n, epsilon);
     const lanes<S> sum = load(d + j, count), across = load(d + x.cols + j, count),
@@ -162,10 +152,8 @@ template <class S>
   });
 }
 template <class S>
-void time_norm_release(workers<S>& on, const piece_list& pieces,
-                       std::type_identity_t<view<const S>> x,
-                       std::type_identity_t<view<const S>> moments, double epsilon,
-                       std::type_identity_t<view<const S>> dmoments, view<S> dx) {
+void time_norm_release(workers<S>& on, const piece_list& pieces, given<S> x, given<S> moments,
+                       double epsilon, given<S> dmoments, view<S> dx) {
   for_piece_rows(on, pieces, x.cols, [&](const piece& p, row_range own) {
     time_norm_rows_release<S>(x.rows_in(own), moments.row(p.segment),
                               S(pieces.samples().segment(p.segment).rows()), S(epsilon),
