@@ -1,5 +1,5 @@
 // A language model: every plan gives the same bits, and they are the right ones.
-#include <streambp/engine/cpu_engine.hpp>
+#include <streambp/engine/default_engine.hpp>
 
 #include "differences.hpp"
 #include "models.hpp"

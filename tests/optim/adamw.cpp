@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <streambp/cpu/adamw.hpp>
 #include <string>
 #include <vector>
 

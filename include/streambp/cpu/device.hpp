@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "../primitives/device.hpp"
@@ -66,6 +68,9 @@ class device : public primitives::counting<Scalar> {
 
   cpu::workers<Scalar>* enter(const char*) { return counts_only() ? nullptr : &workers_; }
   void run_by(task_runner* by) { workers_.run_by(by); }
+
+  // By name; in facts.hpp.
+  static std::map<std::string, std::string> facts();
 
  private:
   cpu::workers<Scalar> workers_;

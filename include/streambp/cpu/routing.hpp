@@ -138,5 +138,19 @@ void route_backward(workers<S>& on, view<S> p, given<S> lse, given<S> chosen, gi
   });
 }
 
+template <class S>
+double routing_loss(workers<S>&, const routing_loss_of& of, given<S> sums, view<S> slopes) {
+  const position experts = (sums.cols - 1) / 2;
+  double value = of.z_loss * double(sums(0, 2 * experts)) / of.tokens;
+  for (position e = 0; e < experts; ++e) {
+    const double share = double(sums(0, experts + e)) / (of.tokens * of.top);
+    const double s = of.balance * double(experts) * share / of.tokens;
+    value += s * double(sums(0, e));
+    slopes(0, e) = S(s);
+  }
+  slopes(0, experts) = S(of.z_loss / of.tokens);
+  return value;
+}
+
 }  // namespace STREAMBP_ISA
 }  // namespace streambp::cpu

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 
 #include "../core/overlap.hpp"
+#include "../primitives/look.hpp"
 #include "../schedule/seal.hpp"
 #include "engine.hpp"
 
@@ -30,14 +30,12 @@ void expect_apart(const std::array<named_range, N>& arrays) {
 }
 
 // 0 times a number that is not finite is none: no gradient can leave such rows out.
-template <class S>
-void expect_finite_rows(const char* what, view<const S> rows) {
-  for (position t = 0; t < rows.rows; ++t)
-    for (position j = 0; j < rows.cols; ++j)
-      if (!std::isfinite(rows(t, j)))
-        throw data_error(sentence("batch: ", what, " are ", rows(t, j), " at place ", t,
-                                  ", column ", j,
-                                  "; a gradient needs finite ones, also where no label counts"));
+template <class Device>
+void expect_finite_rows(Device& on, const char* what, view<const typename Device::scalar> rows) {
+  if (const auto found = find_not_finite(on, rows))
+    throw data_error(sentence("batch: ", what, " are ", found->value, " at place ", found->row,
+                              ", column ", found->column,
+                              "; a gradient needs finite ones, also where no label counts"));
 }
 
 }  // namespace detail
@@ -126,11 +124,10 @@ void basic_engine<Device, Model, Loss>::check_parameters(std::span<const scalar>
   expect_size("parameters", parameters.size(), model_.table.parameters);
   if (!gradient.empty()) expect_size("gradient", gradient.size(), model_.table.gradients);
   for (const auto& entry : model_.table.entries)
-    for (position i = 0; i < entry.size(); ++i)
-      if (!std::isfinite(parameters[std::size_t(entry.offset + i)]))
-        throw data_error(sentence("parameter ", entry.name, " is ",
-                                  parameters[std::size_t(entry.offset + i)], " at row ",
-                                  i / entry.cols, ", column ", i % entry.cols));
+    if (const auto found = find_not_finite(
+            on_, view<const scalar>{parameters.data() + entry.offset, entry.rows, entry.cols}))
+      throw data_error(sentence("parameter ", entry.name, " is ", found->value, " at row ",
+                                found->row, ", column ", found->column));
 }
 
 template <class Device, class Model, class Loss>
@@ -151,7 +148,7 @@ void basic_engine<Device, Model, Loss>::check_input(bool gradient) const {
     if (!data_->tokens.empty())
       throw shape_error("batch: tokens are given, but the model takes rows");
     expect_rows("batch: rows", data_->rows, tokens, plan_.shape.features);
-    if (gradient) detail::expect_finite_rows("rows", data_->rows);
+    if (gradient) detail::expect_finite_rows(on_, "rows", data_->rows);
     if (data_->d_rows.rows == 0) return;
     expect_rows("batch: d_rows", data_->d_rows, tokens, plan_.shape.features);
     if (!wants_input_gradient())
@@ -164,12 +161,12 @@ void basic_engine<Device, Model, Loss>::check_streams(bool gradient) const {
   if (model_.crosses()) {
     const position rows = plan_.shape.context.tokens(), cols = plan_.shape.context_features;
     expect_rows("batch: context", data_->context, rows, cols);
-    if (gradient) detail::expect_finite_rows("context rows", data_->context);
+    if (gradient) detail::expect_finite_rows(on_, "context rows", data_->context);
     if (gradient) expect_rows("batch: d_context", data_->d_context, rows, cols);
   }
   if (!data_->initial.empty()) {
     expect_size("batch: initial", data_->initial.size(), initial_size());
-    detail::expect_finite_rows("initial states",
+    detail::expect_finite_rows(on_, "initial states",
                                view<const scalar>(data_->initial.data(), 1, initial_size()));
   }
   if (!data_->d_initial.empty()) {

@@ -4,14 +4,14 @@
 
 #include <memory>
 
-#include "cpu_engine.hpp"
+#include "default_engine.hpp"
 
 namespace streambp {
 
 // The decoder as the encoder sees it: a row loss that needs all rows before it has a gradient.
 template <class Scalar, class Decoder, class Loss>
 struct decoder_loss {
-  using engine_type = basic_engine<cpu::device<Scalar>, Decoder, Loss>;
+  using engine_type = basic_engine<default_device<Scalar>, Decoder, Loss>;
 
   engine_type* decoder = nullptr;
   view<Scalar> context, d_context;  // (encoder tokens, features)
@@ -22,14 +22,13 @@ struct decoder_loss {
 
   void collect(auto& on, position first_row, view<Scalar> y) const {
     copy(on, y, context.middle_rows(first_row, y.rows));
+    zero(on, d_context.middle_rows(first_row, y.rows));
   }
   double couple(bool wants_gradient) const {
     batch<Scalar> with_context = *data;
     with_context.context = context;
     with_context.d_context = d_context;
     if (!wants_gradient) return decoder->value(parameters, with_context);
-    for (position i = 0; i < d_context.rows; ++i)
-      std::fill_n(d_context.row(i), d_context.cols, Scalar(0));
     return decoder->add_gradient(parameters, with_context, gradient);
   }
   // The encoder's side losses count as much as the decoder's labels.
@@ -116,7 +115,7 @@ class encoder_decoder {
 
   encoder_decoder_plan<Scalar> plan_;
   engine<Scalar, Decoder, Loss> decoder_;
-  typename cpu::device<Scalar>::memory block_;
+  typename default_device<Scalar>::memory block_;
   engine<Scalar, Encoder, bridge> encoder_;
 };
 

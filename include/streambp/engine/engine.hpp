@@ -260,7 +260,7 @@ class basic_engine {
   std::vector<stage_facts> stages_;
   std::vector<sweep> reading_sweeps_;
   typename Device::memory block_;
-  Device on_;  // its threads start when the bytes are there
+  mutable Device on_;  // its threads start when the bytes are there
   std::size_t high_water_ = 0;
   position initial_size_ = 0;
   std::function<void(position, position)> hook_;

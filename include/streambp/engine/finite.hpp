@@ -2,30 +2,10 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 
 #include "engine.hpp"
 
 namespace streambp {
-
-namespace detail {
-
-// The number of the first entry that is not finite; the size if all are.
-template <class S>
-std::size_t first_not_finite(std::span<const S> entries) {
-  constexpr std::size_t block = 4096;
-  for (std::size_t i = 0; i < entries.size(); i += block) {
-    const auto some = entries.subspan(i, std::min(block, entries.size() - i));
-    bool all = true;  // without a branch an entry
-    for (const S x : some) all &= std::abs(x) <= std::numeric_limits<S>::max();
-    if (all) continue;
-    for (std::size_t j = 0; j < some.size(); ++j)
-      if (!std::isfinite(some[j])) return i + j;
-  }
-  return entries.size();
-}
-
-}  // namespace detail
 
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::expect_finite(double value,
@@ -37,17 +17,16 @@ void basic_engine<Device, Model, Loss>::expect_finite(double value,
   for (auto entry = model_.table.entries.rbegin();
        what.empty() && entry != model_.table.entries.rend(); ++entry) {
     if (entry->gradient < 0 || gradient.empty()) continue;
-    const auto own = gradient.subspan(std::size_t(entry->gradient), std::size_t(entry->size()));
-    if (const std::size_t i = detail::first_not_finite(own); i < own.size())
-      what = sentence("the gradient of ", entry->name, " is ", own[i], " at row ",
-                      position(i) / entry->cols, ", column ", position(i) % entry->cols);
+    const view<const scalar> own{gradient.data() + entry->gradient, entry->rows, entry->cols};
+    if (const auto found = find_not_finite(on_, own))
+      what = sentence("the gradient of ", entry->name, " is ", found->value, " at row ",
+                      found->row, ", column ", found->column);
   }
   const auto look = [&](const char* name, view<const scalar> rows) {
-    for (position t = 0; what.empty() && t < rows.rows; ++t) {
-      const std::span<const scalar> own(rows.row(t), std::size_t(rows.cols));
-      if (const std::size_t i = detail::first_not_finite(own); i < own.size())
-        what = sentence(name, " is ", own[i], " at place ", t, ", column ", i);
-    }
+    if (!what.empty()) return;
+    if (const auto found = find_not_finite(on_, rows))
+      what = sentence(name, " is ", found->value, " at place ", found->row, ", column ",
+                      found->column);
   };
   const auto& d_initial = data_->d_initial;
   look("d_rows", data_->d_rows);
@@ -80,19 +59,15 @@ template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::look_at(view<const scalar> rows, row_range at,
                                                 position section) {
   if (!looking_ || !found_.empty()) return;
-  for (position t = 0; t < rows.rows; ++t) {
-    const std::span<const scalar> own(rows.row(t), std::size_t(rows.cols));
-    const std::size_t i = detail::first_not_finite(own);
-    if (i == own.size()) continue;
-    const position row = at.first + t, segment = samples().segment_at(row);
+  if (const auto found = find_not_finite(on_, rows)) {
+    const position row = at.first + found->row, segment = samples().segment_at(row);
     position s = 0;
     while (s + 1 < stage_count() && stage(s).plan.last <= section) ++s;
     const bool head = section == position(model_.count());
     found_ = sentence("the first rows that are not finite are those that ",
                       name_of(head ? model_.head : instance(section)), " gives (stage ", s,
-                      head ? ", head" : "", "): ", own[i], " at row ", row, " (sample ", segment,
-                      ", position ", row - samples().segment(segment).first, "), column ", i);
-    return;
+                      head ? ", head" : "", "): ", found->value, " at row ", row, " (sample ", segment,
+                      ", position ", row - samples().segment(segment).first, "), column ", found->column);
   }
 }
 

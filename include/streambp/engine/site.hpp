@@ -34,6 +34,17 @@ struct site {
   using slots = typename traits::slot_types;
   using cell_type = operator_cell<scalar, slots>;
 
+  static constexpr bool host_only = [] {
+    if constexpr (requires { traits::host_only; })
+      return bool(traits::host_only);
+    else
+      return !traits::counts_flops;
+  }();
+  static_assert(
+      Device::is_host || !host_only,
+      "streambp: this layer's own loops touch rows, and the host does not reach the memory of this "
+      "device; write it in primitives and say counts_flops = true, or run it on the CPU");
+
   Device& on;
   const chunk_place& chunk;
   cell_type& cell;

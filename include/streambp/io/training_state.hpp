@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "../core/grain.hpp"
-#include "../cpu/blocking.hpp"
-#include "../cpu/lanes.hpp"
+#include "../default_bodies.hpp"
 #include "../optim/adamw.hpp"
 #include "../schedule/parameters.hpp"
 #include "safetensors.hpp"
@@ -41,16 +40,12 @@ enum class from_build { same, any };
 // What the bits of a step depend on beside model, data and parameters.
 template <class Scalar>
 std::map<std::string, std::string> build_facts(geometry grains) {
-  using blocking = cpu::blocking<Scalar>;
-  return {
-      {"streambp.precision", std::string(tensor_type_of<Scalar>())},
-      {"streambp.instructions", cpu::isa},
-      {"streambp.lanes", sentence(cpu::lanes<Scalar>::count, " of ", cpu::lanes<Scalar>::width)},
-      {"streambp.compiler", __VERSION__},
-      {"streambp.tile", sentence(grains.tile)},
-      {"streambp.grain", sentence(grains.grain)},
-      {"streambp.blocking",
-       sentence(blocking::depth, " ", blocking::height, " ", blocking::panel)}};
+  auto facts = default_device<Scalar>::facts();
+  facts.insert({{"streambp.precision", std::string(tensor_type_of<Scalar>())},
+                {"streambp.compiler", __VERSION__},
+                {"streambp.tile", sentence(grains.tile)},
+                {"streambp.grain", sentence(grains.grain)}});
+  return facts;
 }
 
 namespace detail {

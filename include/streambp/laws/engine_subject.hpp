@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "../engine/cpu_engine.hpp"
+#include "../engine/default_engine.hpp"
 #include "allocations.hpp"
 #include "guarded.hpp"
 #include "plan_choices.hpp"
@@ -65,7 +65,7 @@ class engine_stepper : public stepper {
   }
 
  private:
-  using device = cpu::device<Scalar>;
+  using device = default_device<Scalar>;
 
   static constexpr bool on_layer = is_functional<Loss>;
 
@@ -197,7 +197,7 @@ class engine_stepper : public stepper {
 template <class Scalar, class Layer, class Loss>
 class engine_subject : public subject {
  public:
-  using device = cpu::device<Scalar>;
+  using device = default_device<Scalar>;
   static constexpr bool as_given = !is_functional<Loss>;
   using model_type = decltype(trial_model<as_given>(std::declval<const Layer&>(),
                                                     std::declval<watch&>(), setting{}));

@@ -113,7 +113,7 @@ report hold(const Layer& layer, const setting& s) {
       !names_term<Layer> && !names_summary<Layer>,
       "laws::hold is for layers, and this is a loss: write laws::hold_loss(loss, setting)");
   report r;
-  if constexpr (explain_model<Layer, device_sites<cpu::device<double>>>()) {
+  if constexpr (explain_model<Layer, device_sites<default_device<double>>>()) {
     engine_subject<double, Layer, functional<double>> exact(layer, {}, s);
     judge(r, exact, s);
     engine_subject<float, Layer, functional<float>> single(layer, {}, s);
@@ -138,7 +138,7 @@ report hold(const Layer& layer, const setting& s) {
 template <class Loss>
 report hold_loss(const Loss& loss, setting s) {
   report r;
-  if constexpr (explain_loss<Loss, cpu::device<double>>()) {
+  if constexpr (explain_loss<Loss, default_device<double>>()) {
     if (s.vocabulary == 0) s.vocabulary = 11;
     const auto model = linear(s.features, s.features) | linear(s.features, s.vocabulary);
     using model_type = std::decay_t<decltype(model)>;

@@ -141,22 +141,10 @@ struct mixture_of_experts {
     project_back(at.on, at[p], at[router], dx, write::add);
   }
 
-  // balance · E Σ_e (times_e / (T top)) (mass_e / T) + z_loss Σ lse² / T; the choices have no
-  // gradient.
   double side_loss(auto& at) const {
-    const auto sum = at[sums], slope = at.d(sums);
-    using scalar = std::decay_t<decltype(slope(0, 0))>;
-    const position experts = options.experts;
     const double tokens = double(at.chunk.samples->tokens());
-    double value = options.z_loss * double(sum(0, 2 * experts)) / tokens;
-    for (position e = 0; e < experts; ++e) {
-      const double share = double(sum(0, experts + e)) / (tokens * double(options.top));
-      const double s = options.balance * double(experts) * share / tokens;
-      value += s * double(sum(0, e));
-      slope(0, e) = scalar(s);
-    }
-    slope(0, experts) = scalar(options.z_loss / tokens);
-    return value;
+    return routing_loss(at.on, {options.balance, options.z_loss, tokens, double(options.top)},
+                        at[sums], at.d(sums));
   }
 
  private:

@@ -2,16 +2,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <limits>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "../core/overlap.hpp"
-#include "../cpu/lanes.hpp"
-#include "../cpu/pool.hpp"
+#include "../default_device.hpp"
+#include "../primitives/adamw.hpp"
 #include "../schedule/parameters.hpp"
 
 namespace streambp {
@@ -26,7 +23,7 @@ struct adamw_options {
 // m ← β1 m + (1 − β1) g          v ← β2 v + (1 − β2) g²
 // θ ← θ − rate · decay · θ − rate · m̂ / (sqrt v̂ + ε),   m̂ = m / (1 − β1ᵗ), v̂ = v / (1 − β2ᵗ)
 // Moments stand at the offsets of the gradient buffer. The bits do not depend on the threads.
-template <class Scalar>
+template <class Scalar, primitives::computing_device Device = default_device<Scalar>>
 class adamw {
  public:
   // Throws data_error when an option cannot be.
@@ -36,7 +33,7 @@ class adamw {
         entries_(table.entries),
         first_(std::size_t(table.gradients)),
         second_(std::size_t(table.gradients)),
-        pool_(std::make_unique<cpu::pool>(threads)) {
+        on_(threads) {
     for (const parameter_info& p : table.entries)
       for (position done = 0; p.gradient >= 0 && done < p.size(); done += block)
         pieces_.push_back(
@@ -57,18 +54,15 @@ class adamw {
     expect_usable(gradient, factor);
     ++steps_;
     const double t = double(steps_);
-    const step s{1 - options_.beta1,
-                 options_.beta2,
-                 1 - options_.beta2,
-                 rate / (1 - std::pow(options_.beta1, t)),
-                 1 / std::sqrt(1 - std::pow(options_.beta2, t)),
-                 options_.epsilon,
-                 1 - rate * options_.decay,
-                 factor};
-    pool_->run(position(pieces_.size()), [&](position i, int) {
-      const piece& p = pieces_[std::size_t(i)];
-      move(s, p, parameters.data() + p.parameter, gradient.data() + p.gradient);
-    });
+    const adamw_step s{1 - options_.beta1,
+                       options_.beta2,
+                       1 - options_.beta2,
+                       rate / (1 - std::pow(options_.beta1, t)),
+                       1 / std::sqrt(1 - std::pow(options_.beta2, t)),
+                       options_.epsilon,
+                       1 - rate * options_.decay,
+                       factor};
+    adamw_update(on_, s, pieces_, parameters, gradient, std::span(first_), std::span(second_));
   }
 
   // Goes on where another one stood. Throws shape_error or data_error for what cannot be its
@@ -95,58 +89,12 @@ class adamw {
   std::span<const Scalar> second_moments() const { return second_; }
 
  private:
-  using lanes = cpu::lanes<Scalar>;
   static constexpr position block = position(1) << 14;
-
-  struct piece {
-    position parameter = 0;
-    position gradient = 0;
-    position entries = 0;
-    bool decays = false;
-  };
-  struct step {
-    double first, keep_second, second;  // 1 − β1, β2, 1 − β2
-    double rate, root_factor, epsilon;  // rate / (1 − β1ᵗ), 1 / sqrt(1 − β2ᵗ)
-    double shrink, factor;
-  };
-
-  void move(const step& s, const piece& p, Scalar* theta, const Scalar* gradient) {
-    Scalar* const m = first_.data() + p.gradient;
-    Scalar* const v = second_.data() + p.gradient;
-    const lanes shrink = Scalar(p.decays ? s.shrink : 1), first = Scalar(s.first),
-                keep_second = Scalar(s.keep_second), second = Scalar(s.second),
-                root_factor = Scalar(s.root_factor), epsilon = Scalar(s.epsilon),
-                rate = Scalar(-s.rate), factor = Scalar(s.factor);
-    cpu::along<Scalar>(p.entries, [&](position j, auto n) {
-      const lanes g = cpu::load(gradient + j, n) * factor;
-      const lanes old = cpu::load(m + j, n);
-      const lanes m_new = fma(first, g - old, old);
-      const lanes v_new = fma(keep_second, cpu::load(v + j, n), second * (g * g));
-      const lanes pace = m_new / fma(root(v_new), root_factor, epsilon);
-      cpu::store(m + j, n, m_new);
-      cpu::store(v + j, n, v_new);
-      cpu::store(theta + j, n, fma(rate, pace, cpu::load(theta + j, n) * shrink));
-    });
-  }
 
   // Throws data_error at the first entry that is not finite, or whose square is not.
   void expect_usable(std::span<const Scalar> gradient, double factor) {
-    std::atomic<position> bad = position(first_.size());
-    const Scalar least = std::sqrt(std::numeric_limits<Scalar>::max());
-    pool_->run(position(pieces_.size()), [&](position i, int) {
-      const piece& p = pieces_[std::size_t(i)];
-      const Scalar* const g = gradient.data() + p.gradient;
-      const auto usable = [&](Scalar x) { return std::abs(x) * Scalar(factor) < least; };
-      bool all = true;  // without a branch an entry
-      for (position j = 0; j < p.entries; ++j) all &= usable(g[j]);
-      for (position j = 0; !all && j < p.entries; ++j)
-        if (!usable(g[j])) {
-          position before = bad;
-          while (p.gradient + j < before && !bad.compare_exchange_weak(before, p.gradient + j)) {
-          }
-          return;
-        }
-    });
+    const position bad =
+        first_unusable(on_, std::span<const adamw_piece>(pieces_), gradient, factor);
     if (bad == position(first_.size())) return;
     for (const parameter_info& entry : entries_)
       if (const position i = bad - entry.gradient;
@@ -156,14 +104,6 @@ class adamw {
                      " at row ", i / entry.cols, ", column ", i % entry.cols,
                      "; it and its square must be finite: leave this step out, or look "
                      "where it comes from"));
-  }
-
-  // Rounded as IEEE asks; the packet's own root is an approximation that differs between machines.
-  static lanes root(const lanes& v) {
-    alignas(64) Scalar lane[lanes::count];
-    cpu::store(lane, cpu::whole<Scalar>{}, v);
-    for (Scalar& x : lane) x = std::sqrt(x);
-    return cpu::load(lane, cpu::whole<Scalar>{});
   }
 
   static void expect(const char* what, double value, bool in_range, const char* range) {
@@ -190,8 +130,8 @@ class adamw {
   std::vector<parameter_info> entries_;
   position steps_ = 0;
   std::vector<Scalar> first_, second_;
-  std::vector<piece> pieces_;
-  std::unique_ptr<cpu::pool> pool_;
+  std::vector<adamw_piece> pieces_;
+  Device on_;
 };
 
 }  // namespace streambp

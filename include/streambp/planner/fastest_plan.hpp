@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../core/bytes.hpp"
-#include "../cpu/device.hpp"
+#include "../default_device.hpp"
 #include "../engine/door.hpp"
 #include "longest.hpp"
 #include "planner.hpp"
@@ -13,7 +13,7 @@ namespace streambp {
 template <class Scalar, class Model, class Loss>
 typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
                                 const plan_options& options) {
-  planner<cpu::device<Scalar>, Model, Loss> search(model, samples, options);
+  planner<default_device<Scalar>, Model, Loss> search(model, samples, options);
   const auto best = search.search();
   if (!best) {
     const step_plan least = *search.search(true);
@@ -28,7 +28,7 @@ typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
       plan_options alone = options;
       alone.threads = 1;
       const std::size_t bytes =
-          planner<cpu::device<Scalar>, Model, Loss>(model, samples, alone).search(true)->peak();
+          planner<default_device<Scalar>, Model, Loss>(model, samples, alone).search(true)->peak();
       said += bytes <= options.budget ? sentence("; with one thread ", bytes, " bytes would do")
                                       : sentence("; with one thread ", bytes);
     }
@@ -41,7 +41,7 @@ typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
       plan_options o = options;
       o.keep = false;  // what is kept costs bytes, and so does a larger head chunk
       o.head_chunk = 1;
-      return planner<cpu::device<Scalar>, Model, Loss>(model, longer, o).search(true)->bytes;
+      return planner<default_device<Scalar>, Model, Loss>(model, longer, o).search(true)->bytes;
     });
   return p;
 }
@@ -52,7 +52,7 @@ typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
 template <class Scalar = float, class Model, class Loss>
 typed_plan<Scalar> plan(const Model& model, const Loss&, const packed& samples,
                         const plan_options& options = {}) {
-  if constexpr (explain_step<cpu::device<Scalar>, Model, Loss>())
+  if constexpr (explain_step<default_device<Scalar>, Model, Loss>())
     return fastest_plan<Scalar, Model, Loss>(model, samples, options);
   else
     return {};

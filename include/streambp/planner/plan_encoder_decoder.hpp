@@ -22,7 +22,7 @@ encoder_decoder_plan<Scalar> plan_encoder_decoder(const Encoder& encoder, const 
   above.context = source;
   above.context_features = features;
   below.features = 0;
-  planner<cpu::device<Scalar>, Encoder, bridge> of_encoder(encoder, source, below);
+  planner<default_device<Scalar>, Encoder, bridge> of_encoder(encoder, source, below);
   if (of_encoder.model().head.out != features)
     throw shape_error(sentence("plan_encoder_decoder: the encoder's rows have ",
                                of_encoder.model().head.out, " features, not ", features));
@@ -55,7 +55,7 @@ encoder_decoder_plan<Scalar> plan_encoder_decoder(const Encoder& encoder, const 
   above.budget = unlimited;
   const std::size_t both =
       shared + least +
-      planner<cpu::device<Scalar>, Decoder, Loss>(decoder, target, above).search(true)->peak();
+      planner<default_device<Scalar>, Decoder, Loss>(decoder, target, above).search(true)->peak();
   throw budget_error(sentence("plan_encoder_decoder: no exact plans fit ", options.budget,
                               " bytes; the least is ", both),
                      both);

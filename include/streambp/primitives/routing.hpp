@@ -4,6 +4,16 @@
 #include <span>
 
 #include "device.hpp"
+#include "expect_shape.hpp"
+
+namespace streambp {
+
+// Weights of the two parts of a router's loss, tokens, experts a token.
+struct routing_loss_of {
+  double balance, z_loss, tokens, top;
+};
+
+}  // namespace streambp
 
 namespace streambp::primitives {
 
@@ -30,6 +40,15 @@ void route_backward(D& on, written<D> p, given<D> lse, given<D> chosen, given<D>
                     written<D> dw, bool normalised, given<D> side) {
   if (const auto with = on.enter("route_backward"))
     route_backward(*with, p, lse, chosen, weights, dw, normalised, side);
+}
+
+// balance · E Σ_e (times_e / (T top)) (mass_e / T) + z_loss Σ lse² / T, and its gradient in the
+// sums (add_routing_sums), assigned; the choices have none. sums, slopes (1, 2 E + 1).
+template <device D>
+double routing_loss(D& on, const routing_loss_of& of, given<D> sums, written<D> slopes) {
+  expect_alike("routing_loss", "slopes", slopes, sums);
+  if (const auto with = on.enter("routing_loss")) return routing_loss(*with, of, sums, slopes);
+  return 0;
 }
 
 }  // namespace streambp::primitives

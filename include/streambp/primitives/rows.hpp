@@ -10,11 +10,13 @@ namespace streambp::primitives {
 // alone. Only on devices whose rows the host reaches: f is the host's code.
 template <device D, class F>
 void for_rows(D& on, position rows, position cols, const F& f) {
+  static_assert(D::is_host, "streambp: for_rows runs the host's code; say host_only = true");
   if (const auto with = on.enter("for_rows")) for_rows(*with, rows, cols, f);
 }
 // f(piece, row) for each row of the pieces.
 template <device D, class F>
 void for_rows(D& on, const piece_list& pieces, position cols, const F& f) {
+  static_assert(D::is_host, "streambp: for_rows runs the host's code; say host_only = true");
   if (const auto with = on.enter("for_rows")) for_rows(*with, pieces, cols, f);
 }
 

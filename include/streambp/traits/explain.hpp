@@ -18,7 +18,7 @@ constexpr bool explain_layer() {
                   "layer_traits is specialised for this layer without all of its members: derive "
                   "the specialisation from adapted_traits<layer, adapter>");
     static_assert(fault != flag_without_value,
-                  "takes_tokens, backward_reads_input, backward_reads_output and counts_flops are "
+                  "takes_tokens, backward_reads_input, backward_reads_output, counts_flops and host_only are "
                   "constants of the type: write static constexpr bool");
     static_assert(
         fault != sees_no_reach,

@@ -70,6 +70,8 @@ constexpr layer_fault fault_of_constants() {
   if constexpr (requires { A::counts_flops; })
     if (!requires { typename std::bool_constant<bool(A::counts_flops)>; })
       return flag_without_value;
+  if constexpr (requires { A::host_only; })
+    if (!requires { typename std::bool_constant<bool(A::host_only)>; }) return flag_without_value;
   if constexpr (requires { A::sees; })
     if (!requires { typename std::integral_constant<reach, A::sees>; }) return sees_no_reach;
   return none;

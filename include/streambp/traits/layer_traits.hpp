@@ -88,6 +88,12 @@ struct layer_traits {
     else
       return false;
   }();
+  static constexpr bool host_only = [] {
+    if constexpr (requires { L::host_only; })
+      return bool(L::host_only);
+    else
+      return !counts_flops;
+  }();
   static constexpr const char* name() {
     if constexpr (requires {
                     typename std::bool_constant<(static_cast<const char*>(L::name) != nullptr)>;

@@ -1,0 +1,36 @@
+// What the host sees of rows: whether they are finite, and single entries.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../primitives/look.hpp"
+#include "device.hpp"
+
+namespace streambp::cpu {
+inline namespace STREAMBP_ISA {
+
+template <class S>
+position first_not_finite(workers<S>&, view<const S> x) {
+  if (x.stride == x.cols) x = {x.data, 1, x.rows * x.cols};
+  constexpr position block = 4096;
+  for (position t = 0; t < x.rows; ++t)
+    for (position j = 0; j < x.cols; j += block) {
+      const S* const at = x.row(t) + j;
+      const position n = std::min(block, x.cols - j);
+      bool all = true;  // without a branch an entry
+      for (position i = 0; i < n; ++i) all &= std::abs(at[i]) <= std::numeric_limits<S>::max();
+      for (position i = 0; !all && i < n; ++i)
+        if (!std::isfinite(at[i])) return t * x.cols + j + i;
+    }
+  return x.rows * x.cols;
+}
+
+template <class S>
+S entry(workers<S>&, view<const S> x, position i, position j) {
+  return x(i, j);
+}
+
+}  // namespace STREAMBP_ISA
+}  // namespace streambp::cpu
