@@ -9,9 +9,10 @@
 namespace streambp {
 
 // The decoder as the encoder sees it: a row loss that needs all rows before it has a gradient.
-template <class Scalar, class Decoder, class Loss>
+template <class Device, class Decoder, class Loss>
 struct decoder_loss {
-  using engine_type = basic_engine<default_device<Scalar>, Decoder, Loss>;
+  using Scalar = typename Device::scalar;
+  using engine_type = basic_engine<Device, Decoder, Loss>;
 
   engine_type* decoder = nullptr;
   view<Scalar> context, d_context;  // (encoder tokens, features)
@@ -54,10 +55,11 @@ struct encoder_decoder_plan {
 };
 
 // Parameters and gradients of the two models stand one after the other: the encoder's first.
-template <class Scalar, class Encoder, class Decoder, class Loss>
+template <class Scalar, class Encoder, class Decoder, class Loss,
+          class Device = default_device<Scalar>>
 class encoder_decoder {
  public:
-  using bridge = decoder_loss<Scalar, Decoder, Loss>;
+  using bridge = decoder_loss<Device, Decoder, Loss>;
 
   encoder_decoder(encoder_decoder_plan<Scalar> p, const Encoder& encoder, const Decoder& decoder,
                   Loss loss)
@@ -114,9 +116,9 @@ class encoder_decoder {
   }
 
   encoder_decoder_plan<Scalar> plan_;
-  engine<Scalar, Decoder, Loss> decoder_;
-  typename default_device<Scalar>::memory block_;
-  engine<Scalar, Encoder, bridge> encoder_;
+  basic_engine<Device, Decoder, Loss> decoder_;
+  typename Device::memory block_;
+  basic_engine<Device, Encoder, bridge> encoder_;
 };
 
 template <class Scalar, class Encoder, class Decoder, class Loss>

@@ -1,0 +1,130 @@
+// Steps on a device whose memory the host cannot touch have the bits of the CPU's.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <streambp/streambp.hpp>
+
+#include "../core/lengths.hpp"
+#include "../unreachable_device.hpp"
+
+using namespace streambp;
+
+namespace {
+
+const geometry grains{8, 16};
+
+template <class Scalar>
+struct outcome {
+  double value = 0, again = 0;
+  std::vector<Scalar> gradient, d_rows, d_initial;
+  std::vector<double> log_probabilities;
+  position flops = 0;
+};
+
+void expect_same(const outcome<float>& a, const outcome<float>& b) {
+  CHECK(std::memcmp(&a.value, &b.value, sizeof a.value) == 0);
+  CHECK(std::memcmp(&a.again, &a.value, sizeof a.value) == 0);
+  CHECK(std::memcmp(&b.again, &b.value, sizeof a.value) == 0);
+  const auto same = [](const auto& x, const auto& y) {
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof x[0]) == 0;
+  };
+  CHECK(same(a.gradient, b.gradient));
+  CHECK(same(a.d_rows, b.d_rows));
+  CHECK(same(a.d_initial, b.d_initial));
+  CHECK(same(a.log_probabilities, b.log_probabilities));
+  CHECK(a.flops == b.flops);
+}
+
+std::vector<float> numbers(position n, double mean, double width) {
+  dice draw{std::uint64_t(n) + 3};
+  std::vector<float> all;
+  for (position i = 0; i < n; ++i)
+    all.push_back(float(mean + width * (double(draw(2001)) / 1000 - 1)));
+  return all;
+}
+std::vector<float> parameters_of(const parameter_table& table) {
+  std::vector<float> all;
+  for (const auto& p : table.entries)
+    for (const float x : numbers(p.size(), p.initial.mean, 0.4)) all.push_back(x);
+  return all;
+}
+std::vector<std::int32_t> tokens_of(const packed& samples, position vocabulary) {
+  std::vector<std::int32_t> all;
+  for (position t = 0; t < samples.tokens(); ++t)
+    all.push_back(std::int32_t((7 * t * t + 3 * t) % vocabulary));
+  return all;
+}
+
+// An array that the device's primitives reach.
+template <class Device>
+struct array {
+  std::vector<float> data;
+  explicit array(std::vector<float> of) : data(std::move(of)) {}
+  std::span<float> span() { return data; }
+  std::vector<float> copy() const { return data; }
+};
+template <>
+struct array<unreachable::device<float>> : unreachable::buffer<float> {
+  explicit array(const std::vector<float>& of)
+      : unreachable::buffer<float>(std::span<const float>(of)) {}
+};
+
+// Memory, carries, totals, a side loss, randomness, a prefix: a bit of each.
+auto rows_model() {
+  const attention_options heads{.features = 8, .heads = 2};
+  return residual(layer_norm(8) | bidirectional_attention(heads)) |
+         residual(rms_norm(8) | gated_recurrence(8, 6) | dropout(0.25)) | time_norm(8) |
+         residual(rms_norm(8) |
+                  causal_attention({.features = 8, .heads = 2, .rotary = 1e3})) |
+         residual(mixture_of_experts({.features = 8, .inner = 4, .experts = 3, .top = 2, .balance = 0.1,
+                           .z_loss = 0.1})) |
+         linear(8, 7);
+}
+
+template <class Device>
+outcome<float> step_of(const plan_choice* choice) {
+  const auto model = rows_model();
+  using model_type = std::decay_t<decltype(model)>;
+  const packed samples = packed_lengths({1, 40, 0, 23});
+  plan_options options;
+  options.features = 8;
+  options.prefix = 2;
+  options.input_gradient = true;
+  options.threads = 2;
+  options.grains = grains;
+  planner<Device, model_type, cross_entropy> plans(model, samples, options);
+  const step_plan p = choice ? plans.complete(*choice) : plans.plain();
+  basic_engine<Device, model_type, cross_entropy> e(p, model, {});
+
+  array<Device> parameters(parameters_of(e.parameters())),
+      rows(numbers(samples.tokens() * 8, 0, 1)), initial(numbers(e.initial_size(), 0, 1)),
+      gradient(std::vector<float>(std::size_t(e.parameters().gradients))),
+      d_rows(std::vector<float>(std::size_t(samples.tokens() * 8))),
+      d_initial(std::vector<float>(std::size_t(e.initial_size())));
+  const auto labels = tokens_of(samples, 7);
+  batch<float> b;
+  b.labels = labels;
+  b.rows = {rows.span().data(), samples.tokens(), 8};
+  b.d_rows = {d_rows.span().data(), samples.tokens(), 8};
+  b.initial = initial.span();
+  b.d_initial = d_initial.span();
+  outcome<float> out;
+  out.value = e.add_gradient(parameters.span(), b, gradient.span());
+  out.flops = e.flops();
+  CHECK(out.flops == p.flops);
+  out.again = e.value(parameters.span(), b);
+  out.log_probabilities.resize(std::size_t(samples.tokens()));
+  e.log_probabilities(parameters.span(), b, out.log_probabilities);
+  out.gradient = gradient.copy();
+  out.d_rows = d_rows.copy();
+  out.d_initial = d_initial.copy();
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("steps on memory that the host cannot touch") {
+  using far = unreachable::device<float>;
+  static_assert(primitives::computing_device<far>);
+  expect_same(step_of<far>(nullptr), step_of<cpu::device<float>>(nullptr));
+}
