@@ -9,6 +9,7 @@
 
 #include "../core/lengths.hpp"
 #include "../planner/choices.hpp"
+#include "../unreachable_device.hpp"
 
 using namespace streambp;
 
@@ -163,6 +164,19 @@ TEST_CASE_TEMPLATE("encoder-decoder: the bits do not depend on either plan", S, 
     ++runs;
   });
   CHECK(runs > 40);
+}
+
+TEST_CASE("encoder-decoder: on memory that the host cannot touch") {
+  using far = unreachable::device<double>;
+  const two_models<double> t;
+  const auto p = t.joined(t.encoder_planner().checkpointing(), *t.decoder_planner(2).search(true));
+  encoder_decoder<double, encoder_type, decoder_type, cross_entropy, far> step(
+      p, encoder(), decoder(), cross_entropy{});
+  const unreachable::buffer<double> parameters(std::span<const double>(t.parameters)),
+      gradient(std::span<const double>(std::vector<double>(t.gradients())));
+  const double value =
+      step.add_gradient(parameters.span(), t.source_data(), t.target_data(), gradient.span());
+  CHECK(outcome<double>{value, gradient.copy()} == run(t, t.plain()));
 }
 
 TEST_CASE("encoder-decoder: as two engines, one after the other and back") {

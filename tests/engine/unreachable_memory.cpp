@@ -1,8 +1,16 @@
 // Steps on a device whose memory the host cannot touch have the bits of the CPU's.
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
 #include <cstring>
+#include <limits>
 #include <streambp/streambp.hpp>
+#include <string>
+#include <vector>
 
 #include "../core/lengths.hpp"
 #include "../unreachable_device.hpp"
@@ -16,8 +24,9 @@ const geometry grains{8, 16};
 template <class Scalar>
 struct outcome {
   double value = 0, again = 0;
-  std::vector<Scalar> gradient, d_rows, d_initial;
+  std::vector<Scalar> gradient, d_rows, d_initial, last_results;
   std::vector<double> log_probabilities;
+  std::string refused, overflowed;  // in words
   position flops = 0;
 };
 
@@ -31,8 +40,13 @@ void expect_same(const outcome<float>& a, const outcome<float>& b) {
   CHECK(same(a.gradient, b.gradient));
   CHECK(same(a.d_rows, b.d_rows));
   CHECK(same(a.d_initial, b.d_initial));
+  CHECK(same(a.last_results, b.last_results));
+  CHECK(a.refused == b.refused);
+  CHECK(a.refused.find("is inf at row 6") != std::string::npos);
+  CHECK(a.overflowed == b.overflowed);
+  CHECK(a.overflowed.find("the first rows that are not finite are those that ") !=
+        std::string::npos);
   CHECK(same(a.log_probabilities, b.log_probabilities));
-  CHECK(a.flops == b.flops);
 }
 
 std::vector<float> numbers(position n, double mean, double width) {
@@ -74,15 +88,15 @@ auto rows_model() {
   const attention_options heads{.features = 8, .heads = 2};
   return residual(layer_norm(8) | bidirectional_attention(heads)) |
          residual(rms_norm(8) | gated_recurrence(8, 6) | dropout(0.25)) | time_norm(8) |
-         residual(rms_norm(8) |
-                  causal_attention({.features = 8, .heads = 2, .rotary = 1e3})) |
-         residual(mixture_of_experts({.features = 8, .inner = 4, .experts = 3, .top = 2, .balance = 0.1,
-                           .z_loss = 0.1})) |
+         residual(rms_norm(8) | causal_attention({.features = 8, .heads = 2, .rotary = 1e3})) |
+         residual(mixture_of_experts(
+             {.features = 8, .inner = 4, .experts = 3, .top = 2, .balance = 0.1, .z_loss = 0.1})) |
          linear(8, 7);
 }
 
+// Under the plan that keeps everything, or under the one of least bytes.
 template <class Device>
-outcome<float> step_of(const plan_choice* choice) {
+outcome<float> step_of(bool streamed) {
   const auto model = rows_model();
   using model_type = std::decay_t<decltype(model)>;
   const packed samples = packed_lengths({1, 40, 0, 23});
@@ -91,9 +105,10 @@ outcome<float> step_of(const plan_choice* choice) {
   options.prefix = 2;
   options.input_gradient = true;
   options.threads = 2;
+  if (streamed) options.chunk = options.head_chunk = 16, options.stage = 1;
   options.grains = grains;
   planner<Device, model_type, cross_entropy> plans(model, samples, options);
-  const step_plan p = choice ? plans.complete(*choice) : plans.plain();
+  const step_plan p = streamed ? *plans.search(true) : plans.plain();
   basic_engine<Device, model_type, cross_entropy> e(p, model, {});
 
   array<Device> parameters(parameters_of(e.parameters())),
@@ -113,18 +128,53 @@ outcome<float> step_of(const plan_choice* choice) {
   out.flops = e.flops();
   CHECK(out.flops == p.flops);
   out.again = e.value(parameters.span(), b);
+  array<Device> last(std::vector<float>(std::size_t(samples.segments() * 7)));
+  e.last_results(parameters.span(), b, {last.span().data(), samples.segments(), 7});
+  out.last_results = last.copy();
   out.log_probabilities.resize(std::size_t(samples.tokens()));
   e.log_probabilities(parameters.span(), b, out.log_probabilities);
   out.gradient = gradient.copy();
   out.d_rows = d_rows.copy();
   out.d_initial = d_initial.copy();
+
+  const auto refused = [&](float at_last) {
+    auto some = parameters.copy();
+    some.back() = at_last;
+    try {
+      e.add_gradient(array<Device>(some).span(), b, gradient.span());
+    } catch (const error& said) {
+      return std::string(said.what());
+    }
+    return std::string();
+  };
+  out.refused = refused(std::numeric_limits<float>::infinity());
+  out.overflowed = refused(3e38f);
   return out;
 }
 
 }  // namespace
 
-TEST_CASE("steps on memory that the host cannot touch") {
+TEST_CASE("a host that touches such memory does not live on") {
+  const unreachable::buffer<float> rows(4);
+  for (const bool touches : {false, true}) {
+    const ::pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      ::signal(SIGSEGV, SIG_DFL);
+      if (touches) const_cast<volatile float&>(rows.span()[2]) = 1;
+      ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) == touches);
+  }
+  for (const float x : rows.copy()) CHECK(std::isnan(x));
+}
+
+TEST_CASE("steps on memory that the host cannot touch have the CPU's bits") {
   using far = unreachable::device<float>;
-  static_assert(primitives::computing_device<far>);
-  expect_same(step_of<far>(nullptr), step_of<cpu::device<float>>(nullptr));
+  static_assert(primitives::computing_device<far> && !far::is_host);
+  const auto plain = step_of<far>(false);
+  expect_same(plain, step_of<cpu::device<float>>(false));
+  expect_same(step_of<far>(true), plain);
 }

@@ -64,6 +64,7 @@ class basic_engine {
         on_(plan_.shape.threads) {
     arena from(block_.data(), block_.size());
     storage_.place(from, model_, plan_, loss_traits<Loss>::couples);
+    if constexpr (!Device::is_host) storage_.keep_sums_on_host();
     high_water_ = from.high();
     on_.lend(storage_.packing.data);
     initial_size_ = initial_size_of(model_, plan_.shape.prefix);

@@ -134,7 +134,22 @@ class storage {
     segment_slopes = from.take<double>(p.shape.samples.segments(), 1);
   }
 
+  // The loss's rows and sums in memory of the host's own, where the arena is out of its reach.
+  void keep_sums_on_host() {
+    const auto move = [&](auto& of) {
+      using entry = std::remove_pointer_t<decltype(of.data)>;
+      host_.emplace_back(std::size_t(of.rows) * std::size_t(of.cols) * sizeof(entry) / 8 + 1);
+      of.data = reinterpret_cast<entry*>(host_.back().data());
+    };
+    move(head.first), move(head.targets), move(head.tokens), move(head.weights);
+    move(head.statistics), move(head.slopes);
+    move(section_values), move(grain_values);
+    move(segment_scales), move(segment_sums), move(segment_slopes);
+  }
+
  private:
+  std::vector<std::vector<double>> host_;
+
   // The same placement for each section of a run.
   void place_states(arena& from, const list& model, row_range sections, const layout_shape& shape,
                     bool values, bool gradients) {
