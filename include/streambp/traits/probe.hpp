@@ -17,6 +17,7 @@ struct carry_rows;
 // Does nothing, so it can stand for every device.
 struct probe_device {
   using scalar = float;
+  static constexpr bool is_host = true;
 };
 
 struct probe_chunk {
