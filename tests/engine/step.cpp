@@ -91,54 +91,157 @@ TEST_CASE("a hook may not begin a step, and what it throws ends one") {
 
 namespace {
 
-// Throws in the task of one row, in one of its functions.
-struct throwing {
-  static constexpr bool backward_reads_input = false, backward_reads_output = false;
-  std::atomic<int>* forward_row;  // -1: none
-  std::atomic<int>* backward_row;
-
-  void forward(auto& at, auto x, auto y) const {
-    for_rows(at.on, at.pieces(), 16384, [&](const piece& p, position r) {
-      if (p.start + r - p.row == *forward_row) throw std::domain_error("forward");
-      for (position j = 0; j < x.cols; ++j) y(r, j) = x(r, j);
-    });
-  }
-  void backward(auto& at, auto, auto, auto dy, auto dx) const {
-    for_rows(at.on, at.pieces(), 16384, [&](const piece& p, position r) {
-      if (p.start + r - p.row == *backward_row) throw std::domain_error("backward");
-      for (position j = 0; j < dx.cols; ++j) dx(r, j) += dy(r, j);
-    });
+// Something of the user's that is called in a step, and throws the call that `at` says.
+struct user_code {
+  std::atomic<int> calls = 0, at = 0;
+  void operator()() {
+    if (++calls == at) throw std::domain_error("the user's");
   }
 };
 
+// A token's own memory row and a side loss of 0: y = x + m. Each function is the user's.
+struct throwing {
+  static constexpr tag<"m"> m{};
+  static constexpr tag<"sums"> sums{};
+  static constexpr reach sees = past;
+  static constexpr bool backward_reads_input = false, backward_reads_output = false;
+  user_code *remembers, *forwards, *backwards, *releases, *side_losses;
+
+  auto slots(position in) const { return std::tuple{memory(m, in), tally(sums, 1)}; }
+  // Tasks of one row.
+  static void each_row(auto& at, user_code* mine, auto from, auto to, bool add) {
+    for_rows(at.on, to.rows, 16384, [=](position r) {
+      (*mine)();
+      for (position j = 0; j < to.cols; ++j) to(r, j) = from(r, j) + (add ? to(r, j) : 0);
+    });
+  }
+  void remember(auto& at, auto x) const { each_row(at, remembers, x, at.own(at[m]), false); }
+  void forward(auto& at, auto x, auto y) const {
+    if (!at.wants_output) return;
+    each_row(at, forwards, x, y, false);
+    each_row(at, forwards, at.own(at[m]), y, true);
+  }
+  void backward(auto& at, auto, auto, auto dy, auto dx) const {
+    each_row(at, backwards, dy, dx, true);
+    each_row(at, backwards, dy, at.own(at.d(m)), true);
+  }
+  void release(auto& at, auto, auto dx) const { each_row(at, releases, at.own(at.d(m)), dx, true); }
+  double side_loss(auto&) const {
+    (*side_losses)();
+    return 0;
+  }
+};
+// Derived: by entry, and by row.
+struct throwing_entries {
+  user_code* own;
+  auto forward(auto x) const {
+    (*own)();
+    return 2 * x;
+  }
+};
+struct throwing_rows {
+  static constexpr tag<"gain"> gain{};
+  user_code* own;
+  auto slots(position in) const { return std::tuple{parameter(gain, 1, in, ones)}; }
+  auto forward(auto& at, auto x) const {
+    (*own)();
+    return x * at[gain];
+  }
+};
+
+struct throwing_couple {
+  user_code *summaries, *couples;
+  token_term summary(const row_statistics& r, const token&) const {
+    (*summaries)();
+    return {r.log_probability(), {-1, 1, 0}};
+  }
+  double couple(std::span<const double> sums, std::span<double> slopes) const {
+    (*couples)();
+    double value = 0;
+    for (std::size_t s = 0; s < sums.size(); ++s) {
+      value += sums[s] * sums[s];
+      slopes[s] = 2 * sums[s];
+    }
+    return value;
+  }
+};
+struct throwing_term {
+  user_code* own;
+  token_term term(const row_statistics& r, const token&) const {
+    (*own)();
+    return {-r.log_probability(), {1, -1, 0}};
+  }
+};
+struct throwing_loss_rows {
+  user_code* own;
+  double rows(auto& on, position, auto y) const {
+    for_rows(on, y.rows, 16384, [&](position r) {
+      (*own)();
+      for (position j = 0; j < y.cols; ++j) y(r, j) *= 2;  // of the sum of squares, whatever it is
+    });
+    return 1;
+  }
+};
+
+// Throws in the first, the second, the last and some calls between of each function, on three
+// threads, and then takes a step.
+template <class Trial>
+void next_step_is_right(const Trial& t, std::vector<std::pair<const char*, user_code*>> functions) {
+  auto e = t.engine_for(*t.planner_for(3).search(true));
+  user_code finals;
+  e.when_final([&](position, position) { finals(); });
+  functions.emplace_back("hook", &finals);
+  for (auto& [name, own] : functions) own->calls = 0;
+  const auto [value, gradient] = e.value_and_gradient(t.parameters, t.data());
+  std::vector<int> calls_of;
+  for (auto& [name, own] : functions) calls_of.push_back(own->calls);
+  for (std::size_t f = 0; f < functions.size(); ++f) {
+    user_code* const own = functions[f].second;
+    const int calls = calls_of[f];
+    INFO(std::string(functions[f].first), ", called ", calls, " times a step");
+    CHECK(calls > 0);
+    for (const int at : {1, 2, calls / 3, calls / 2, calls}) {
+      if (at < 1 || at > calls) continue;
+      own->calls = 0;
+      own->at = at;
+      std::vector<double> lost(gradient.size());
+      CHECK_THROWS_WITH_AS(e.add_gradient(t.parameters, t.data(), lost), "the user's",
+                           std::domain_error);
+      own->at = 0;
+      const auto [again, same] = e.value_and_gradient(t.parameters, t.data());
+      CHECK(again == value);
+      CHECK(same_bits(same, gradient));
+    }
+  }
+}
+
 }  // namespace
 
-TEST_CASE(
-    "what a layer's loop throws on any thread arrives at the caller; the next step is right") {
-  std::atomic<int> forward_row = -1, backward_row = -1;
-  const auto t = trial_of<double>(
-      repeat(1, causal_attention({.features = 6}) | throwing{&forward_row, &backward_row}) |
-          linear(6, 5),
-      cross_entropy{}, short_ragged, {.features = 6, .grains = small_grains});
-  const step_plan p = *t.planner_for(3).search(true);
-  auto e = t.engine_for(p);
-  const auto [value, gradient] = e.value_and_gradient(t.parameters, t.data());
-  for (int round = 0; round < 40; ++round) {
-    std::atomic<int>& row = round % 2 == 0 ? forward_row : backward_row;
-    row = round;
-    std::vector<double> lost(gradient.size());
-    std::string said;
-    try {
-      e.add_gradient(t.parameters, t.data(), lost);
-    } catch (const std::domain_error& thrown) {
-      said = thrown.what();
-    }
-    CHECK(said == (round % 2 == 0 ? "forward" : "backward"));
-    row = -1;
-    const auto [again, same] = e.value_and_gradient(t.parameters, t.data());
-    CHECK(again == value);
-    CHECK(same_bits(same, gradient));
-  }
+TEST_CASE("what a layer, a loss or a hook throws on any thread arrives; the next step is right") {
+  user_code remember, forward, backward, release, side_loss, entries, rows, summary, couple;
+  const plan_options options{.features = 6, .grains = small_grains};
+  next_step_is_right(
+      trial_of<double>(
+          repeat(1, causal_attention({.features = 6}) |
+                        throwing{&remember, &forward, &backward, &release, &side_loss} |
+                        throwing_entries{&entries} | throwing_rows{&rows}) |
+              linear(6, 5),
+          throwing_couple{&summary, &couple}, short_ragged, options),
+      {{"remember", &remember},
+       {"forward", &forward},
+       {"backward", &backward},
+       {"release", &release},
+       {"side_loss", &side_loss},
+       {"entries", &entries},
+       {"rows", &rows},
+       {"summary", &summary},
+       {"couple", &couple}});
+  user_code term, loss_rows;
+  next_step_is_right(trial_of<double>(linear(6, 5), throwing_term{&term}, short_ragged, options),
+                     {{"term", &term}});
+  next_step_is_right(
+      trial_of<double>(linear(6, 5), throwing_loss_rows{&loss_rows}, short_ragged, options),
+      {{"rows of a loss", &loss_rows}});
 }
 
 TEST_CASE("of two threads that start at the same moment, one runs and one gets the sentence") {
