@@ -4,7 +4,12 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sched.h>
+#include <sys/mount.h>
+#endif
 
 #include <algorithm>
 #include <csignal>
@@ -340,3 +345,56 @@ TEST_CASE("a full disk leaves the file of before") {
     ::unlink((path + ".part").c_str());
   }
 }
+
+#ifdef __linux__
+// In a process of its own, which may mount a disk of 64 KiB where the system lets users do so.
+TEST_CASE("a disk without room leaves the file of before, and what comes later fits again") {
+  enum outcome : int { right, wrong_sentence, wrong_file, wrong_rest, no_disk };
+  const std::string place = folder() + "/disk";
+  REQUIRE(::mkdir(place.c_str(), 0777) == 0);
+  const auto fill = [&]() -> outcome {
+    const uid_t user = ::getuid();
+    const gid_t group = ::getgid();
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return no_disk;
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
+    std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
+    if (::mount("none", place.c_str(), "tmpfs", 0, "size=64k") != 0) return no_disk;
+    const std::string path = place + "/state";
+    const std::vector<float> before{1, 2, 3}, after(100000, 4.f);
+    write_tensors(path, {tensor<float>("x", {3}, before)});
+    const std::string old = get(path);
+    std::string said;
+    try {
+      write_tensors(path, {tensor<float>("x", {100000}, after)});
+    } catch (const file_error& problem) {
+      said = problem.what();
+    }
+    if (said !=
+        path + ": cannot be written, and the file of before is kept: No space left on device")
+      return wrong_sentence;
+    if (get(path) != old) return wrong_file;
+    if (::access((path + ".part").c_str(), F_OK) == 0) return wrong_rest;
+    write_tensors(path, {tensor<float>("x", {10000}, std::span(after).first(10000))});
+    return tensor_file(path)["x"].bytes() == 40000 ? right : wrong_rest;
+  };
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    outcome found = wrong_rest;
+    try {
+      found = fill();
+    } catch (const std::exception& problem) {
+      std::fprintf(stderr, "%s\n", problem.what());
+    }
+    ::_exit(found);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == no_disk)
+    MESSAGE("this system mounts no disk for a user: nothing was tried");
+  else
+    CHECK(WEXITSTATUS(status) == right);
+}
+#endif

@@ -36,12 +36,13 @@ struct training {
   adamw<float> optimizer;
   progress own;
 
-  explicit training(const model_type& model = small_model(), position grain = 16)
+  explicit training(const model_type& model = small_model(), position grain = 16,
+                    adamw_options options = {.decay = 0.1})
       : step(plan(model, cross_entropy{}, samples, {.grains = {.tile = 8, .grain = grain}}), model,
              cross_entropy{}),
         parameters(initial_parameters<float>(step.parameters(), 5)),
         gradient(std::size_t(step.parameters().gradients)),
-        optimizer(step.parameters(), {.decay = 0.1}) {
+        optimizer(step.parameters(), options) {
     own.counts["next"] = 1;
     own.bytes["losses"] = "";
   }
@@ -84,6 +85,9 @@ std::string get(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
+
+using tensors = std::vector<tensor_source>;
+using facts = std::map<std::string, std::string>;
 
 // A saved state with one thing changed, written again.
 template <class Change>
@@ -146,8 +150,6 @@ TEST_CASE("a state of something else is refused, and nothing changes") {
     CHECK_MESSAGE(said.find(why) != said.npos, said);
     CHECK(same(target, untouched));
   };
-  using tensors = std::vector<tensor_source>;
-  using facts = std::map<std::string, std::string>;
   const std::string out = "out.linear.weight";
   REQUIRE(source.step.parameters()[out].rows == 11);
 
@@ -192,6 +194,35 @@ TEST_CASE("a state of something else is refused, and nothing changes") {
   training coarse(small_model(), 32);
   CHECK_THROWS_WITH_AS(coarse.load(path),
                        doctest::Contains("streambp.grain was '16', here it is '32'"), file_error);
+}
+
+TEST_CASE("an optimizer of other options goes on with its own, and a warning says so") {
+  const std::string path = folder() + "/options";
+  training source;
+  source.once();
+  source.save(path);
+  std::vector<std::string> said;
+  const warning_sink before =
+      set_warning_sink([&](std::string_view text) { said.emplace_back(text); });
+  training same_options, others(small_model(), 16, {.beta2 = 0.95, .decay = 0.1 + 1e-16});
+  same_options.load(path);
+  CHECK(said.empty());
+  const std::string reported =
+      load_training(path, others.step, others.parameters, others.optimizer).other_options;
+  CHECK(said == std::vector{reported});
+  CHECK(reported == path +
+                        ": was saved by an optimizer of other options: adamw.beta2 was '0.999', "
+                        "here it is '0.95', adamw.decay was '0.1', here it is "
+                        "'0.1000000000000001'; training goes on with those of here");
+  CHECK(others.optimizer.steps() == 1);
+  // A file that does not say has none.
+  const std::string silent = changed(path, [](tensors&, facts& f) {
+    for (const char* option : {"beta1", "beta2", "epsilon", "decay"})
+      REQUIRE(f.erase(std::string("adamw.") + option) == 1);
+  });
+  others.load(silent);
+  CHECK(said.size() == 1);
+  set_warning_sink(before);
 }
 
 // A process trains, saves after every step, and is killed at any moment; the next goes on.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "../core/grain.hpp"
+#include "../core/warning.hpp"
 #include "../default_bodies.hpp"
 #include "../optim/adamw.hpp"
 #include "../schedule/parameters.hpp"
@@ -31,7 +33,8 @@ struct progress {
 
 struct loaded_training {
   streambp::progress progress;
-  std::string other_build;  // a sentence, when another build saved it; empty: the bits are the same
+  std::string other_build;    // a sentence, when another build saved it; empty: the same bits
+  std::string other_options;  // a sentence, when the optimizer had other options; warned of, too
 };
 
 // Whether a state that another build saved may go on, with other roundings.
@@ -49,6 +52,30 @@ std::map<std::string, std::string> build_facts(geometry grains) {
 }
 
 namespace detail {
+
+// As many digits as tell it from all others.
+inline std::string in_digits(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+inline std::map<std::string, std::string> option_facts(const adamw_options& o) {
+  return {{"adamw.beta1", in_digits(o.beta1)},
+          {"adamw.beta2", in_digits(o.beta2)},
+          {"adamw.epsilon", in_digits(o.epsilon)},
+          {"adamw.decay", in_digits(o.decay)}};
+}
+
+// What differs, fact by fact; a fact that the file does not have is none.
+inline std::string differences(const tensor_file& file,
+                               const std::map<std::string, std::string>& here) {
+  std::string all;
+  for (const auto& [fact, now] : here)
+    if (const auto there = file.metadata().find(fact);
+        there != file.metadata().end() && there->second != now)
+      all += sentence(all.empty() ? "" : ", ", fact, " was '", shown(there->second),
+                      "', here it is '", now, "'");
+  return all;
+}
 
 inline constexpr const char *state_parameter = "parameter.", *state_first = "adamw.first.",
                             *state_second = "adamw.second.", *state_steps = "adamw.steps",
@@ -124,9 +151,9 @@ inline progress read_rest(const tensor_file& file, const parameter_table& table)
 
 }  // namespace detail
 
-// Writes parameters, the optimizer's moments and steps, and the program's own progress, whole or
-// not at all: a process that is killed leaves the state of before or this one. `step` is the
-// engine.
+// Writes parameters, the optimizer's moments, steps and options, and the program's own progress,
+// whole or not at all: a process that is killed leaves the state of before or this one. `step` is
+// the engine.
 template <class Engine, class Scalar>
 void save_training(const std::string& path, const Engine& step,
                    std::type_identity_t<std::span<const Scalar>> parameters,
@@ -160,12 +187,15 @@ void save_training(const std::string& path, const Engine& step,
     all.push_back(
         tensor(detail::state_bytes + name, {bytes.size()},
                std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size())));
-  write_tensors(path, std::move(all), build_facts<Scalar>(step.plan().shape.grains));
+  auto facts = build_facts<Scalar>(step.plan().shape.grains);
+  facts.merge(detail::option_facts(optimizer.options()));
+  write_tensors(path, std::move(all), facts);
 }
 
 // Reads what save_training wrote for the same model. Throws file_error for a file of another model,
 // precision or, unless asked for, build, and data_error for numbers that cannot be; then parameters
-// and optimizer are as before.
+// and optimizer are as before. The optimizer's options stay the program's; where the file has
+// others a warning says so.
 template <class Engine, class Scalar>
 loaded_training load_training(const std::string& path, const Engine& step,
                               std::type_identity_t<std::span<Scalar>> parameters,
@@ -177,14 +207,11 @@ loaded_training load_training(const std::string& path, const Engine& step,
   table.expect_unique_names();
   const tensor_file file(path);
   loaded_training loaded;
-  for (const auto& [fact, here] : build_facts<Scalar>(step.plan().shape.grains)) {
-    const auto there = file.metadata().find(fact);
-    if (there == file.metadata().end())
+  const auto build_here = build_facts<Scalar>(step.plan().shape.grains);
+  for (const auto& [fact, here] : build_here)
+    if (!file.metadata().contains(fact))
       detail::fail(path, sentence("is no training's state: it does not say ", fact));
-    if (there->second != here)
-      loaded.other_build += sentence(loaded.other_build.empty() ? "" : ", ", fact, " was '",
-                                     shown(there->second), "', here it is '", here, "'");
-  }
+  loaded.other_build = detail::differences(file, build_here);
   if (!loaded.other_build.empty()) {
     loaded.other_build = path + ": was saved by another build: " + loaded.other_build;
     if (build == from_build::same)
@@ -209,6 +236,13 @@ loaded_training load_training(const std::string& path, const Engine& step,
     detail::fail(path, sentence("holds ", steps, " steps, at most ", largest_size, " can be"));
   optimizer.restore(position(steps), first, second);
   std::copy(values.begin(), values.end(), parameters.begin());
+  loaded.other_options = detail::differences(file, detail::option_facts(optimizer.options()));
+  if (!loaded.other_options.empty()) {
+    loaded.other_options = path +
+                           ": was saved by an optimizer of other options: " + loaded.other_options +
+                           "; training goes on with those of here";
+    warn(loaded.other_options);
+  }
   return loaded;
 }
 

@@ -70,7 +70,8 @@ class adamw {
   void restore(position steps, std::span<const Scalar> first, std::span<const Scalar> second) {
     expect_size("restore's first moments", first.size(), position(first_.size()));
     expect_size("restore's second moments", second.size(), position(second_.size()));
-    if (steps < 0) throw data_error(sentence("adamw: restore after ", steps, " steps"));
+    if (steps < 0)
+      throw data_error(sentence("adamw: restore after ", steps, " steps; they are not negative"));
     for (const parameter_info& p : entries_)
       for (position i = p.gradient; p.gradient >= 0 && i < p.gradient + p.size(); ++i) {
         const Scalar m = first[std::size_t(i)], v = second[std::size_t(i)];
@@ -84,6 +85,7 @@ class adamw {
     std::copy(second.begin(), second.end(), second_.begin());
   }
 
+  const adamw_options& options() const { return options_; }
   position steps() const { return steps_; }
   std::span<const Scalar> first_moments() const { return first_; }
   std::span<const Scalar> second_moments() const { return second_; }
@@ -108,8 +110,7 @@ class adamw {
 
   static void expect(const char* what, double value, bool in_range, const char* range) {
     if (!std::isfinite(value) || !in_range)
-      throw data_error(sentence("adamw: ", what, " is ", value, "; it is finite",
-                                *range ? sentence(" and ", range) : std::string()));
+      throw data_error(sentence("adamw: ", what, " is ", value, "; it is finite and ", range));
   }
   static adamw_options checked(const adamw_options& o, int threads) {
     expect("beta1", o.beta1, o.beta1 >= 0 && o.beta1 < 1, "in [0, 1)");
