@@ -495,12 +495,14 @@ TEST_CASE("attention counts the pairs that are seen") {
       const position rows = pieces.rows().rows(), all = several.tokens() + c.prefix;
       const auto q = shaped(rows, c.shape.heads * kw), o = shaped(rows, c.shape.heads * vw),
                  lse = shaped(rows, c.shape.heads), k = shaped(all, c.shape.kv_heads * kw),
-                 v = shaped(all, c.shape.kv_heads * vw);
+                 v = shaped(all, c.shape.kv_heads * vw),
+                 workspace = shaped(1, attention_workspace(c.shape));
       on.reset_flops();
-      attention_forward(on, c.shape, pieces, q, k, v, nullptr, o, lse, {});
+      attention_forward(on, c.shape, pieces, q, k, v, nullptr, o, lse, workspace);
       forward += on.flops();
       on.reset_flops();
-      attention_backward(on, c.shape, pieces, q, k, v, nullptr, o, lse, o, q, k, v, nullptr, {});
+      attention_backward(on, c.shape, pieces, q, k, v, nullptr, o, lse, o, q, k, v, nullptr,
+                         workspace);
       backward += on.flops();
     }
     CHECK(forward == 2 * pairs * c.shape.heads * (kw + vw));

@@ -209,10 +209,10 @@ TEST_CASE("experts: FLOPs of views without data are those of the products") {
 TEST_CASE("experts: more copies than a scalar counts are refused") {
   device<float> on(1);
   const position many = (position(1) << 23) + 1;
+  const view<float> chosen(nullptr, many, 2), first(nullptr, 1, 4);
   CHECK_THROWS_WITH_AS(
-      order_by_expert(on, view<const float>(nullptr, many, 2), 3, view<float>(), view<float>()),
+      order_by_expert(on, chosen, 3, chosen, first),
       "experts: a chunk of 8388609 rows and 2 copies each; at most 16777216 copies can be "
-      "numbered, "
-      "so plan smaller chunks",
+      "numbered, so plan smaller chunks",
       shape_error);
 }

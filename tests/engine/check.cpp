@@ -80,7 +80,8 @@ TEST_CASE("tokens, labels, weights and parameters that cannot be used are named 
   CHECK(tokens_refused([](auto& t, auto&) {
           t.parameters[std::size_t(t.list.table["blocks.1.mlp.up"].offset + 16 * 3 + 5)] =
               std::numeric_limits<double>::infinity();
-        }) == "parameter blocks.1.mlp.up is inf at row 3, column 5");
+        }) == "parameter blocks.1.mlp.up is inf at row 3, column 5; parameters are finite: look at the "
+        "update that changed it, or where it was loaded");
 }
 
 TEST_CASE("sizes that do not fit the plan are named") {
@@ -168,7 +169,7 @@ TEST_CASE("normalisers, and options of the loss") {
         "loss: logits of scale 1 and softcap -5; both are finite, the softcap is not negative");
 }
 
-TEST_CASE("rows and states that are not finite have no gradient") {
+TEST_CASE("rows that are not finite have no gradient, states that are not no value either") {
   const auto t = rows_trial({.prefix = 3});
   auto e = t.engine_for(t.planner_for().plain());
   std::vector<double> gradient(std::size_t(t.list.table.gradients)), rows = t.rows;
@@ -182,9 +183,11 @@ TEST_CASE("rows and states that are not finite have no gradient") {
   std::vector<double> initial = t.initial;
   initial[4] = -std::numeric_limits<double>::infinity();
   b.initial = initial;
-  CHECK(complaint([&] {
-          e.add_gradient(t.parameters, b, gradient);
-        }).starts_with("batch: initial states are -inf at place 0, column 4"));
+  const std::string said =
+      "batch: initial is -inf at entry 4; states and prefix rows are finite: where there is none "
+      "yet give zeros, or leave initial empty";
+  CHECK(complaint([&] { e.add_gradient(t.parameters, b, gradient); }) == said);
+  CHECK(complaint([&] { e.value(t.parameters, b); }) == said);
   CHECK(gradient == std::vector<double>(gradient.size(), 0));
 }
 

@@ -29,7 +29,7 @@ void expect_apart(const std::array<named_range, N>& arrays) {
                                    " share memory; what a step adds to has memory of its own"));
 }
 
-// 0 times a number that is not finite is none: no gradient can leave such rows out.
+// 0 times a number that is not finite is none: no gradient can leave such rows out. A value can.
 template <class Device>
 void expect_finite_rows(Device& on, const char* what, view<const typename Device::scalar> rows) {
   if (const auto found = find_not_finite(on, rows))
@@ -127,7 +127,9 @@ void basic_engine<Device, Model, Loss>::check_parameters(std::span<const scalar>
     if (const auto found = find_not_finite(
             on_, view<const scalar>{parameters.data() + entry.offset, entry.rows, entry.cols}))
       throw data_error(sentence("parameter ", entry.name, " is ", found->value, " at row ",
-                                found->row, ", column ", found->column));
+                                found->row, ", column ", found->column,
+                                "; parameters are finite: look at the update that changed it, or "
+                                "where it was loaded"));
 }
 
 template <class Device, class Model, class Loss>
@@ -166,8 +168,11 @@ void basic_engine<Device, Model, Loss>::check_streams(bool gradient) const {
   }
   if (!data_->initial.empty()) {
     expect_size("batch: initial", data_->initial.size(), initial_size());
-    detail::expect_finite_rows(on_, "initial states",
-                               view<const scalar>(data_->initial.data(), 1, initial_size()));
+    if (const auto found =
+            find_not_finite(on_, view<const scalar>(data_->initial.data(), 1, initial_size())))
+      throw data_error(sentence("batch: initial is ", found->value, " at entry ", found->column,
+                                "; states and prefix rows are finite: where there is none yet "
+                                "give zeros, or leave initial empty"));
   }
   if (!data_->d_initial.empty()) {
     expect_size("batch: d_initial", data_->d_initial.size(), initial_size());

@@ -91,6 +91,7 @@ class storage {
       place_chunks(from, model, {i, i + 1}, shape, true, {});
       each(model, {i, i + 1}, [&](const auto& section, const auto& instance, auto& cell) {
         place_kept(from, section, instance, shape, cell);
+        place_tallies(from, section, instance, cell);
       });
     }
     for (position i = 1; i < position(model.count()); ++i) share_boundary(model, i);

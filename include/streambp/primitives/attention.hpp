@@ -13,8 +13,9 @@ namespace streambp::primitives {
 namespace detail {
 
 template <device D>
-void expect_attention(const char* primitive, const attention_shape& shape, const piece_list& pieces,
-                      given<D> q, given<D> k, given<D> v, given<D> o, given<D> lse) {
+void expect_attention(const char* primitive, D& on, const attention_shape& shape,
+                      const piece_list& pieces, given<D> q, given<D> k, given<D> v, given<D> o,
+                      given<D> lse, given<D> workspace) {
   const side rows{"rows", pieces.rows().rows()};
   expect_shape(primitive, "q", q, rows, {"heads x key width", shape.heads * shape.key_width});
   expect_shape(primitive, "k", k, {"memory rows", k.rows},
@@ -23,6 +24,8 @@ void expect_attention(const char* primitive, const attention_shape& shape, const
                {"key/value heads x value width", shape.kv_heads * shape.value_width});
   expect_shape(primitive, "o", o, rows, {"heads x value width", shape.heads * shape.value_width});
   expect_shape(primitive, "lse", lse, rows, {"heads", shape.heads});
+  expect_at_least(primitive, "workspace", workspace, {"threads", threads_of(on)},
+                  {"numbers", attention_workspace(shape)});
 }
 
 }  // namespace detail
@@ -36,7 +39,7 @@ template <device D>
 void attention_forward(D& on, attention_shape shape, piece_list pieces, given<D> q, given<D> k,
                        given<D> v, const scalar_of<D>* sinks, written<D> o, written<D> lse,
                        written<D> workspace) {
-  detail::expect_attention<D>("attention_forward", shape, pieces, q, k, v, o, lse);
+  detail::expect_attention<D>("attention_forward", on, shape, pieces, q, k, v, o, lse, workspace);
   on.count(2 * visible_pairs(shape, pieces) * shape.heads * (shape.key_width + shape.value_width));
   if (const auto with = on.enter("attention_forward"))
     attention_forward(*with, shape, pieces, q, k, v, sinks, o, lse, workspace);
@@ -49,7 +52,7 @@ void attention_backward(D& on, attention_shape shape, piece_list pieces, given<D
                         given<D> v, const scalar_of<D>* sinks, given<D> o, given<D> lse,
                         given<D> d_o, written<D> dq, written<D> dk, written<D> dv,
                         scalar_of<D>* dsinks, written<D> workspace) {
-  detail::expect_attention<D>("attention_backward", shape, pieces, q, k, v, o, lse);
+  detail::expect_attention<D>("attention_backward", on, shape, pieces, q, k, v, o, lse, workspace);
   expect_alike("attention_backward", "d_o", d_o, o);
   expect_alike("attention_backward", "dq", dq, q);
   expect_alike("attention_backward", "dk", dk, k);

@@ -3,6 +3,7 @@
 
 #include "../core/packed.hpp"
 #include "../core/view.hpp"
+#include "expect_shape.hpp"
 
 namespace streambp {
 
@@ -53,5 +54,22 @@ struct carry_rows {
   }
   position number(const piece& p) const { return samples->parent_number(p.segment); }
 };
+
+// States with room for `width` numbers each: those that there are.
+template <class S>
+void expect_states(const char* primitive, const carry_rows<S>& states, side width) {
+  const auto each = [&](const char* name, const auto& given) {
+    if (given.rows > 0 && given.cols > 0)
+      expect_at_least(primitive, name, given, {"rows", 1}, width);
+  };
+  each("states.in", states.in);
+  each("states.d_in", states.d_in);
+  each("states.out", states.out);
+  each("states.d_out", states.d_out);
+  each("states.initial", states.initial);
+  each("states.d_initial", states.d_initial);
+  each("states.ends", states.ends);
+  each("states.d_ends", states.d_ends);
+}
 
 }  // namespace streambp

@@ -18,6 +18,7 @@ void convolution_forward(D& on, const piece_list& pieces, const carry_rows<scala
   expect_shape("convolution_forward", "x", x, {"rows", pieces.rows().rows()}, {"columns", w.cols});
   expect_shape_if_any("convolution_forward", "b", b, {"one", 1}, {"columns", w.cols});
   expect_shape_if_any("convolution_forward", "y", y, {"rows", x.rows}, {"columns", w.cols});
+  expect_states("convolution_forward", states, {"(taps - 1) x columns", (w.rows - 1) * w.cols});
   if (const auto with = on.enter("convolution_forward"))
     convolution_forward(*with, pieces, states, x, w, b, y);
 }
@@ -29,6 +30,7 @@ void convolution_backward(D& on, const piece_list& pieces, const carry_rows<scal
   expect_shape("convolution_backward", "dy", dy, {"rows", pieces.rows().rows()},
                {"columns", w.cols});
   expect_alike("convolution_backward", "dx", dx, dy);
+  expect_states("convolution_backward", states, {"(taps - 1) x columns", (w.rows - 1) * w.cols});
   if (const auto with = on.enter("convolution_backward"))
     convolution_backward(*with, pieces, states, w, dy, dx, how);
 }
@@ -41,6 +43,7 @@ void add_tap_gradients(D& on, const piece_list& pieces, const carry_rows<scalar_
   expect_shape("add_tap_gradients", "x", x, {"rows", pieces.rows().rows()}, {"columns", dw.cols});
   expect_alike("add_tap_gradients", "dy", dy, x);
   expect_grains("add_tap_gradients", grains, x.rows);
+  expect_states("add_tap_gradients", states, {"(taps - 1) x columns", (dw.rows - 1) * dw.cols});
   if (const auto with = on.enter("add_tap_gradients"))
     add_tap_gradients(*with, pieces, states, x, dy, dw, grains);
 }

@@ -52,6 +52,15 @@ concept computing_device = device<D> && std::default_initializable<D> &&
   on.lend(lent);
 };
 
+// Rows of a workspace that a primitive may use: one a thread.
+template <device D>
+position threads_of(const D& on) {
+  if constexpr (requires { on.threads(); })
+    return on.threads();
+  else
+    return 1;
+}
+
 template <class D>
 using scalar_of = typename D::scalar;
 // Rows that a primitive reads, and rows that it writes: (rows, columns), by reference.

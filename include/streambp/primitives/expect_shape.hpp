@@ -19,10 +19,23 @@ namespace detail {
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_shape(const char* primitive,
                                                                 const char* operand, position rows,
                                                                 position cols, side wanted_rows,
-                                                                side wanted_cols) {
-  throw shape_error(sentence(primitive, ": ", operand, " is ", rows, " x ", cols, ", wanted (",
-                             wanted_rows.name, " = ", wanted_rows.size, ", ", wanted_cols.name,
-                             " = ", wanted_cols.size, ")"));
+                                                                side wanted_cols,
+                                                                const char* wanted = "wanted") {
+  throw shape_error(sentence(primitive, ": ", operand, " is ", rows, " x ", cols, ", ", wanted,
+                             " (", wanted_rows.name, " = ", wanted_rows.size, ", ",
+                             wanted_cols.name, " = ", wanted_cols.size, ")"));
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_count(const char* primitive,
+                                                                const char* operand,
+                                                                std::size_t entries, side wanted) {
+  throw shape_error(sentence(primitive, ": ", operand, " has ", entries, " entries, wanted (",
+                             wanted.name, " = ", wanted.size, ")"));
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_rows(const char* primitive,
+                                                               const char* operand, position there,
+                                                               row_range asked) {
+  throw shape_error(sentence(primitive, ": rows [", asked.first, ", ", asked.last, ") of ", operand,
+                             ", which has ", there));
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_grains(const char* primitive,
                                                                  std::size_t edges, position grains,
@@ -55,11 +68,36 @@ void expect_shape_if_any(const char* primitive, const char* operand, const view<
                          side rows, side cols) {
   if (given.rows != 0) expect_shape(primitive, operand, given, rows, cols);
 }
+// Space: more is no harm.
+template <class S>
+void expect_at_least(const char* primitive, const char* operand, const view<S>& given, side rows,
+                     side cols) {
+  if (given.rows < rows.size || given.cols < cols.size) [[unlikely]]
+    detail::refuse_shape(primitive, operand, given.rows, given.cols, rows, cols, "wanted at least");
+}
 // The same rows and columns as `like`.
 template <class S, class T>
 void expect_alike(const char* primitive, const char* operand, const view<S>& given,
                   const view<T>& like) {
   expect_shape(primitive, operand, given, {"rows", like.rows}, {"columns", like.cols});
+}
+template <class S, class T>
+void expect_alike_if_any(const char* primitive, const char* operand, const view<S>& given,
+                         const view<T>& like) {
+  if (given.rows != 0) expect_alike(primitive, operand, given, like);
+}
+// A list of so many entries.
+inline void expect_count(const char* primitive, const char* operand, std::size_t entries,
+                         side wanted) {
+  if (position(entries) != wanted.size) [[unlikely]]
+    detail::refuse_count(primitive, operand, entries, wanted);
+}
+// Rows that are there.
+template <class S>
+void expect_rows_in(const char* primitive, const char* operand, const view<S>& given,
+                    row_range asked) {
+  if (asked.first < 0 || asked.last > given.rows) [[unlikely]]
+    detail::refuse_rows(primitive, operand, given.rows, asked);
 }
 
 // Edges of grains, on whichever axis, that cover `rows` rows.

@@ -5,6 +5,7 @@
 
 #include "../autodiff/expression.hpp"
 #include "device.hpp"
+#include "expect_shape.hpp"
 
 namespace streambp::primitives {
 
@@ -12,6 +13,7 @@ namespace streambp::primitives {
 template <device D>
 void evaluate(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms, written<D> y,
               row_range rows) {
+  expect_rows_in("evaluate", "y", y, rows);
   if (const auto with = on.enter("evaluate")) evaluate(*with, terms, y, rows);
 }
 
@@ -19,12 +21,16 @@ void evaluate(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> te
 template <device D>
 void evaluate_sum(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
                   position cols, written<D> y, row_range rows) {
+  expect_shape("evaluate_sum", "y", y, {"rows", y.rows}, {"one", 1});
+  expect_rows_in("evaluate_sum", "y", y, rows);
   if (const auto with = on.enter("evaluate_sum")) evaluate_sum(*with, terms, cols, y, rows);
 }
 
 template <device D>
 void evaluate_max(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
                   position cols, written<D> y, row_range rows) {
+  expect_shape("evaluate_max", "y", y, {"rows", y.rows}, {"one", 1});
+  expect_rows_in("evaluate_max", "y", y, rows);
   if (const auto with = on.enter("evaluate_max")) evaluate_max(*with, terms, cols, y, rows);
 }
 
@@ -32,6 +38,9 @@ void evaluate_max(D& on, std::span<const autodiff::expression_term<scalar_of<D>>
 template <device D>
 void differentiate(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
                    position cols, given<D> dy, row_range rows) {
+  if (dy.cols != 1)
+    expect_shape("differentiate", "dy", dy, {"rows", dy.rows}, {"columns, or one", cols});
+  expect_rows_in("differentiate", "dy", dy, rows);
   if (const auto with = on.enter("differentiate")) differentiate(*with, terms, cols, dy, rows);
 }
 
@@ -39,6 +48,9 @@ void differentiate(D& on, std::span<const autodiff::expression_term<scalar_of<D>
 template <device D>
 void differentiate_max(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
                        position cols, given<D> y, given<D> dy, row_range rows) {
+  expect_shape("differentiate_max", "y", y, {"rows", y.rows}, {"one", 1});
+  expect_shape("differentiate_max", "dy", dy, {"rows", y.rows}, {"one", 1});
+  expect_rows_in("differentiate_max", "y", y, rows);
   if (const auto with = on.enter("differentiate_max"))
     differentiate_max(*with, terms, cols, y, dy, rows);
 }

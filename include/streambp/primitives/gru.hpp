@@ -6,13 +6,31 @@
 
 #include "carry_rows.hpp"
 #include "device.hpp"
+#include "expect_shape.hpp"
 
 namespace streambp::primitives {
+
+namespace detail {
+
+template <device D>
+void expect_gru(const char* primitive, const piece_list& pieces,
+                const carry_rows<scalar_of<D>>& states, given<D> w, given<D> g, given<D> a,
+                given<D> h) {
+  const side rows{"rows", pieces.rows().rows()}, units{"units", w.cols};
+  expect_shape(primitive, "w", w, {"3 units", 3 * w.cols}, units);
+  expect_shape(primitive, "g", g, rows, {"3 units", 3 * w.cols});
+  expect_shape(primitive, "a", a, rows, units);
+  expect_shape(primitive, "h", h, rows, units);
+  expect_states(primitive, states, units);
+}
+
+}  // namespace detail
 
 // w (3 units, units); g (rows, 3 units) becomes the gates; a, h (rows, units). A state is h.
 template <device D>
 void gru_forward(D& on, const piece_list& pieces, const carry_rows<scalar_of<D>>& states,
                  given<D> w, written<D> g, written<D> a, written<D> h) {
+  detail::expect_gru<D>("gru_forward", pieces, states, w, g, a, h);
   on.count(2 * g.rows * w.rows * w.cols);
   if (const auto with = on.enter("gru_forward")) gru_forward(*with, pieces, states, w, g, a, h);
 }
@@ -21,6 +39,9 @@ void gru_forward(D& on, const piece_list& pieces, const carry_rows<scalar_of<D>>
 template <device D>
 void gru_backward(D& on, const piece_list& pieces, const carry_rows<scalar_of<D>>& states,
                   given<D> w, written<D> g, written<D> a, given<D> h, given<D> dy, written<D> dh) {
+  detail::expect_gru<D>("gru_backward", pieces, states, w, g, a, h);
+  expect_alike("gru_backward", "dy", dy, h);
+  expect_alike("gru_backward", "dh", dh, h);
   on.count(2 * g.rows * w.rows * w.cols);
   if (const auto with = on.enter("gru_backward"))
     gru_backward(*with, pieces, states, w, g, a, h, dy, dh);

@@ -3,6 +3,7 @@
 
 #include "carry_rows.hpp"
 #include "device.hpp"
+#include "expect_shape.hpp"
 #include "linear_attention_shape.hpp"
 
 namespace streambp::primitives {
@@ -24,6 +25,25 @@ inline position linear_attention_flops(const linear_attention_shape& shape,
           states * rows * shape.head_state());
 }
 
+template <device D>
+void expect_linear_attention(const char* primitive, D& on, const linear_attention_shape& shape,
+                             const piece_list& pieces, const carry_rows<scalar_of<D>>& states,
+                             given<D> q, given<D> k, given<D> v, given<D> la, given<D> o,
+                             given<D> kept, given<D> workspace) {
+  const side rows{"rows", pieces.rows().rows()},
+      keys{"key heads x key width", shape.key_heads * shape.key_width},
+      values{"heads x value width", shape.heads * shape.value_width};
+  expect_shape(primitive, "q", q, rows, keys);
+  expect_shape(primitive, "k", k, rows, keys);
+  expect_shape(primitive, "v", v, rows, values);
+  expect_shape(primitive, "la", la, rows, {"heads", shape.heads});
+  expect_shape(primitive, "o", o, rows, values);
+  expect_shape(primitive, "kept", kept, rows, {"kept columns", shape.kept_columns()});
+  expect_states(primitive, states, {"heads x key width x value width", shape.state()});
+  expect_at_least(primitive, "workspace", workspace, {"threads", threads_of(on)},
+                  {"numbers", linear_attention_workspace(shape)});
+}
+
 }  // namespace detail
 
 // q, k (rows, key_heads * key_width); v, o (rows, heads * value_width); la (rows, heads): ln a.
@@ -34,6 +54,8 @@ void linear_attention_forward(D& on, const linear_attention_shape& shape, const 
                               const carry_rows<scalar_of<D>>& states, given<D> q, given<D> k,
                               given<D> v, given<D> la, written<D> o, written<D> kept,
                               written<D> workspace) {
+  detail::expect_linear_attention<D>("linear_attention_forward", on, shape, pieces, states, q, k, v,
+                                     la, o, kept, workspace);
   on.count(detail::linear_attention_flops(shape, pieces, 1, 1, 2));
   if (const auto with = on.enter("linear_attention_forward"))
     linear_attention_forward(*with, shape, pieces, states, q, k, v, la, o, kept, workspace);
@@ -48,6 +70,14 @@ void linear_attention_backward(D& on, const linear_attention_shape& shape, const
                                const carry_rows<scalar_of<D>>& states, given<D> q, given<D> k,
                                given<D> v, given<D> la, given<D> d_o, written<D> dq, written<D> dk,
                                written<D> dv, written<D> dla, given<D> kept, written<D> workspace) {
+  constexpr auto name = "linear_attention_backward";
+  detail::expect_linear_attention<D>(name, on, shape, pieces, states, q, k, v, la, d_o, kept,
+                                     workspace);
+  const side keys{"heads x key width", shape.heads * shape.key_width};
+  expect_shape(name, "dq", dq, {"rows", q.rows}, keys);
+  expect_shape(name, "dk", dk, {"rows", q.rows}, keys);
+  expect_alike(name, "dv", dv, v);
+  expect_alike_if_any(name, "dla", dla, la);
   on.count(detail::linear_attention_flops(shape, pieces, 3, 2, 4));
   if (const auto with = on.enter("linear_attention_backward"))
     linear_attention_backward(*with, shape, pieces, states, q, k, v, la, d_o, dq, dk, dv, dla, kept,
@@ -58,6 +88,10 @@ void linear_attention_backward(D& on, const linear_attention_shape& shape, const
 // * width).
 template <device D>
 void sum_over_group(D& on, const linear_attention_shape& shape, given<D> x, written<D> y) {
+  const position width = x.cols / shape.heads;
+  expect_shape("sum_over_group", "x", x, {"rows", y.rows}, {"heads x width", shape.heads * width});
+  expect_shape("sum_over_group", "y", y, {"rows", x.rows},
+               {"key heads x width", shape.key_heads * width});
   if (const auto with = on.enter("sum_over_group")) sum_over_group(*with, shape, x, y);
 }
 

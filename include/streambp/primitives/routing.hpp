@@ -1,6 +1,7 @@
 // Which experts a row goes to: softmax of a router's logits, the largest entries, and the gradient.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "device.hpp"
@@ -21,6 +22,10 @@ namespace streambp::primitives {
 template <device D>
 void route(D& on, written<D> logits, bool normalised, written<D> lse, written<D> chosen,
            written<D> weights) {
+  expect_shape("route", "lse", lse, {"rows", logits.rows}, {"one", 1});
+  expect_shape("route", "chosen", chosen, {"rows", logits.rows},
+               {"at most the experts", std::min(chosen.cols, logits.cols)});
+  expect_alike("route", "weights", weights, chosen);
   if (const auto with = on.enter("route")) route(*with, logits, normalised, lse, chosen, weights);
 }
 
@@ -29,6 +34,11 @@ void route(D& on, written<D> logits, bool normalised, written<D> lse, written<D>
 template <device D>
 void add_routing_sums(D& on, given<D> p, given<D> lse, given<D> chosen,
                       std::span<const position> grains, written<D> sums) {
+  expect_shape("add_routing_sums", "lse", lse, {"rows", p.rows}, {"one", 1});
+  expect_shape("add_routing_sums", "chosen", chosen, {"rows", p.rows},
+               {"experts a row", chosen.cols});
+  expect_grains("add_routing_sums", grains, p.rows);
+  expect_shape("add_routing_sums", "sums", sums, {"one", 1}, {"2 experts + 1", 2 * p.cols + 1});
   if (const auto with = on.enter("add_routing_sums"))
     add_routing_sums(*with, p, lse, chosen, grains, sums);
 }
@@ -38,6 +48,12 @@ void add_routing_sums(D& on, given<D> p, given<D> lse, given<D> chosen,
 template <device D>
 void route_backward(D& on, written<D> p, given<D> lse, given<D> chosen, given<D> weights,
                     written<D> dw, bool normalised, given<D> side) {
+  expect_shape("route_backward", "lse", lse, {"rows", p.rows}, {"one", 1});
+  expect_shape("route_backward", "chosen", chosen, {"rows", p.rows},
+               {"experts a row", chosen.cols});
+  expect_alike("route_backward", "weights", weights, chosen);
+  expect_alike("route_backward", "dw", dw, chosen);
+  expect_at_least("route_backward", "side", side, {"one", 1}, {"experts + 1", p.cols + 1});
   if (const auto with = on.enter("route_backward"))
     route_backward(*with, p, lse, chosen, weights, dw, normalised, side);
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "../core/packed.hpp"
+#include "carry_rows.hpp"
 #include "device.hpp"
+#include "expect_shape.hpp"
 
 namespace streambp::primitives {
 
@@ -24,6 +26,9 @@ void for_rows(D& on, const piece_list& pieces, position cols, const F& f) {
 template <device D, class States>
 void rows_before(D& on, const piece_list& pieces, const States& states, given<D> y,
                  written<D> into) {
+  expect_alike("rows_before", "y", y, into);
+  expect_pieces("rows_before", pieces, "y", y);
+  expect_states("rows_before", states, {"columns", into.cols});
   if (const auto with = on.enter("rows_before")) rows_before(*with, pieces, states, y, into);
 }
 

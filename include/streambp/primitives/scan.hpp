@@ -14,6 +14,7 @@ void scan_forward(D& on, const piece_list& pieces, const carry_rows<scalar_of<D>
   expect_alike("scan_forward", "f", f, h);
   expect_alike("scan_forward", "c", c, h);
   expect_pieces("scan_forward", pieces, "h", h);
+  expect_states("scan_forward", states, {"columns", h.cols});
   if (const auto with = on.enter("scan_forward")) scan_forward(*with, pieces, states, f, c, h);
 }
 
@@ -27,6 +28,7 @@ void scan_backward(D& on, const piece_list& pieces, const carry_rows<scalar_of<D
   expect_alike("scan_backward", "df", df, f);
   expect_alike("scan_backward", "dc", dc, f);
   expect_pieces("scan_backward", pieces, "f", f);
+  expect_states("scan_backward", states, {"columns", f.cols});
   if (const auto with = on.enter("scan_backward"))
     scan_backward(*with, pieces, states, f, c, h, dh, df, dc);
 }
