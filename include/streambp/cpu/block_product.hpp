@@ -4,6 +4,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <type_traits>
 
 #include "../core/view.hpp"
 #include "../primitives/write.hpp"
@@ -137,19 +138,22 @@ class block_product {
 
 // y (+)= x wᵀ: x (rows, depth), w (cols, depth), y (rows, cols).
 template <class S>
-void times_transposed(S* packing, given<S> x, given<S> w, view<S> y, write how) {
+void times_transposed(S* packing, std::type_identity_t<view<const S>> x,
+                      std::type_identity_t<view<const S>> w, view<S> y, write how) {
   kernel::block_product<S, false, false>(packing).run({x}, {w}, y, how);
 }
 
 // y (+)= x w: x (rows, depth), w (depth, cols), y (rows, cols).
 template <class S>
-void times(S* packing, given<S> x, given<S> w, view<S> y, write how) {
+void times(S* packing, std::type_identity_t<view<const S>> x, std::type_identity_t<view<const S>> w,
+           view<S> y, write how) {
   kernel::block_product<S, false, true>(packing).run({x}, {w}, y, how);
 }
 
 // y (+)= xᵀ w: x (depth, rows), w (depth, cols), y (rows, cols).
 template <class S>
-void transposed_times(S* packing, given<S> x, given<S> w, view<S> y, write how) {
+void transposed_times(S* packing, std::type_identity_t<view<const S>> x,
+                      std::type_identity_t<view<const S>> w, view<S> y, write how) {
   kernel::block_product<S, true, true>(packing).run({x}, {w}, y, how);
 }
 
