@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <string>
+
 namespace streambp::laws {
 namespace {
 
@@ -36,6 +39,27 @@ TEST_CASE("a setting that cuts nothing is refused") {
   } catch (const shape_error& e) {
     CHECK(std::string(e.what()) == "laws: 12 tokens make fewer than three grains; take 37");
   }
+}
+
+TEST_CASE("the environment gives a seed for all settings that name none") {
+  const auto seed_of = [](const char* said) {
+    ::setenv("STREAMBP_LAWS_SEED", said, 1);
+    return rows(37, 4).seed;
+  };
+  const char* const before = std::getenv("STREAMBP_LAWS_SEED");
+  const std::string restored = before ? before : "";
+  CHECK(seed_of("7") == 7);
+  CHECK(seed_of("-3") == -3);
+  for (const std::string wrong : {"", "7x", "1.5", "99999999999"}) try {
+      seed_of(wrong.c_str());
+      FAIL("no exception");
+    } catch (const shape_error& e) {
+      CHECK(std::string(e.what()) ==
+            "laws: STREAMBP_LAWS_SEED is \"" + wrong + "\", it must be a whole number");
+    }
+  ::unsetenv("STREAMBP_LAWS_SEED");
+  CHECK(rows(37, 4).seed == 1);
+  if (before) ::setenv("STREAMBP_LAWS_SEED", restored.c_str(), 1);
 }
 
 TEST_CASE("data stay away from 0") {

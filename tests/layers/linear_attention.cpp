@@ -9,25 +9,18 @@ linear_attention_options reference(double rotary) {
   return {.features = 16, .heads = 2, .key_width = 6, .value_width = 10, .rotary = rotary};
 }
 
-// Where k·q passes 0 a first token's norm turns by 180 degrees, within an o of √epsilon: with the
-// usual epsilon a difference of two values is no slope there.
-linear_attention_options smooth(linear_attention_options o) {
-  o.epsilon = 16;
-  return o;
-}
-
 TEST_CASE("retention keeps the laws") {
-  CHECK(laws::hold(retention(smooth({.features = 8, .heads = 2})), laws::rows(37, 8)));
+  CHECK(laws::hold(retention({.features = 8, .heads = 2}), laws::rows(37, 8)));
   const linear_attention_options wide{
       .features = 8, .heads = 4, .key_width = 6, .value_width = 3, .rotary = 1e4};
-  CHECK(laws::hold(retention(smooth(wide)), laws::rows(97, 8)));
+  CHECK(laws::hold(retention(wide), laws::rows(97, 8)));
 }
 
 TEST_CASE("gated linear attention keeps the laws") {
-  CHECK(laws::hold(gated_linear_attention(smooth({.features = 8, .heads = 2})), laws::rows(37, 8)));
+  CHECK(laws::hold(gated_linear_attention({.features = 8, .heads = 2}), laws::rows(37, 8)));
   const linear_attention_options steep{
       .features = 8, .heads = 1, .key_width = 3, .value_width = 5, .root = 0.5};
-  CHECK(laws::hold(gated_linear_attention(smooth(steep)), laws::rows(37, 8)));
+  CHECK(laws::hold(gated_linear_attention(steep), laws::rows(37, 8)));
 }
 
 // Runs of 64 rows, whose states are kept, and chunks that cut them.
@@ -38,14 +31,14 @@ TEST_CASE(
     laws::setting s = laws::rows(230, 8);
     s.grains = g;
     const linear_attention_options o{.features = 8, .heads = 2, .rotary = 1e4};
-    CHECK(laws::hold(gated_linear_attention(smooth(o)), s));
+    CHECK(laws::hold(gated_linear_attention(o), s));
   }
 }
 
 TEST_CASE("linear attention goes on from a shared prompt") {
-  CHECK(hold_in_families(retention(smooth({.features = 8, .heads = 2})), 8));
+  CHECK(hold_in_families(retention({.features = 8, .heads = 2}), 8));
   const linear_attention_options o{.features = 8, .heads = 2, .value_width = 5};
-  CHECK(hold_in_families(gated_linear_attention(smooth(o)), 8));
+  CHECK(hold_in_families(gated_linear_attention(o), 8));
 }
 
 TEST_CASE("linear attention is its formula's") {

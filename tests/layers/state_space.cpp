@@ -5,9 +5,7 @@
 namespace streambp {
 namespace {
 
-// An epsilon of the size of o² keeps the norm's slope from turning within a difference's step.
-const state_space_options small{
-    .features = 8, .inner = 12, .head_width = 3, .states = 5, .epsilon = 1};
+const state_space_options small{.features = 8, .inner = 12, .head_width = 3, .states = 5};
 
 state_space_options with(void (*change)(state_space_options&)) {
   state_space_options o = small;

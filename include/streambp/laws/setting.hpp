@@ -1,7 +1,10 @@
 // What a layer or loss is tried on: ragged samples and how wide their rows are.
 #pragma once
 
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 
 #include "../core/error.hpp"
 #include "../core/grain.hpp"
@@ -9,15 +12,29 @@
 
 namespace streambp::laws {
 
+// Of data, unless a setting says otherwise: the environment's STREAMBP_LAWS_SEED, else 1. A
+// right layer keeps the laws with every seed.
+inline int first_seed() {
+  const char* const said = std::getenv("STREAMBP_LAWS_SEED");
+  if (said == nullptr) return 1;
+  const std::string_view text(said);
+  int seed = 0;
+  if (const auto [end, fault] = std::from_chars(said, said + text.size(), seed);
+      fault != std::errc() || end != said + text.size() || text.empty())
+    throw shape_error(
+        sentence("laws: STREAMBP_LAWS_SEED is \"", text, "\", it must be a whole number"));
+  return seed;
+}
+
 struct setting {
   packed samples;
   position features = 0;    // of the input rows; 0: the layer takes tokens
   position vocabulary = 0;  // of tokens or labels
   geometry grains{8, 16};
-  position prefix = 3;   // memory rows ahead of every sample, where a layer remembers
-  int seed = 1;          // another one moves all data, away from a kink for instance
-  bool weights = false;  // of labels
-  bool twice = true;     // two of the layer in a row, if its result is as wide as its input
+  position prefix = 3;      // memory rows ahead of every sample, where a layer remembers
+  int seed = first_seed();  // another one moves all data
+  bool weights = false;     // of labels
+  bool twice = true;        // two of the layer in a row, if its result is as wide as its input
   tolerance allowed{};
 };
 
