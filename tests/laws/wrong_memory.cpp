@@ -16,6 +16,10 @@ TEST_CASE("a memory, right and wrong") {
   CHECK(broken_by(memory_fault::releases_twice) == "central differences");
   CHECK(broken_by(memory_fault::forgets_prefix) == "central differences");
   CHECK(broken_by(memory_fault::ignores_parent) == "batch-independence");
+  CHECK(broken_by(memory_fault::drops_last_sample) == "batch-independence, central differences");
+  // In one chunk none is dropped.
+  CHECK(broken_by(memory_fault::drops_first_row) == "plan-independence, central differences");
+  CHECK(broken_by(memory_fault::prefix_of_first) == "batch-independence");
   // Where a chunk ends there is no next row.
   CHECK(broken_by(memory_fault::reads_next) == "plan-independence, the declaration is true");
   // Its backward adds to the gradient of what it read.

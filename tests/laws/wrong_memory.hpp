@@ -16,6 +16,9 @@ enum class memory_fault : unsigned char {
   forgets_prefix,      // no gradient for rows ahead of the sample's own
   ignores_parent,      // reads its prefix and its own segment only
   releases_twice,      // adds the memory's gradient to dx twice
+  drops_last_sample,   // no gradient for the memory of the last sample's rows
+  drops_first_row,     // none for a sample's first row, of chunks after the first
+  prefix_of_first,     // only the first sample reads the prefix
   remembers_neighbour  // writes the row before its own, too
 };
 
@@ -47,6 +50,7 @@ struct wrong_memory {
     position place = 0;
     auto seen = p.seen;
     if (fault == memory_fault::ignores_parent) seen[1] = {};
+    if (fault == memory_fault::prefix_of_first && p.segment > 1) seen[0] = {};
     for (const row_range& r : seen)
       for (position m = r.first; m < std::min(r.last, end); ++m) f(m, 1.0 / double(1 + place++));
   }
@@ -69,6 +73,13 @@ struct wrong_memory {
           each(at, p, i, [&](position m, auto w) {
             const auto d = dy(i, j) * decltype(dy(0, 0) + 0)(w);
             if (fault == memory_fault::forgets_prefix && m < at.chunk.prefix) return;
+            const row_range own = at.chunk.samples->segment(p.segment);
+            if (fault == memory_fault::drops_last_sample &&
+                own.last == at.chunk.samples->tokens() && m >= at.chunk.prefix)
+              return;
+            if (fault == memory_fault::drops_first_row && p.start > 0 &&
+                m == at.chunk.prefix + own.first)
+              return;
             if (fault == memory_fault::assigns_dv)
               dv(m, j) = d;
             else

@@ -44,6 +44,14 @@ TEST_CASE("each fault of a row layer breaks the law that speaks of it") {
       {row_fault::ignores_seed, "draws follow seed and step"},
       {row_fault::shares_a_row, "tasks in any order"},
       {row_fault::sums_in_tasks, "tasks in any order"},
+      {row_fault::sums_one_grain, "plan-independence"},
+      {row_fault::float_sum, "batch-independence, central differences"},
+      {row_fault::neighbours_dy, "plan-independence, central differences, the declaration is true"},
+      {row_fault::draws_by_chunk, "plan-independence"},
+      {row_fault::drops_last_row, "central differences, the declaration is true"},
+      {row_fault::wrong_alone, "central differences"},
+      {row_fault::wrong_when_large, "slopes at zeros and ties"},
+      {row_fault::trained_elsewhere, "frozen costs nothing"},
   };
   for (const auto& c : cases) {
     if (c.fault == row_fault::allocates && !laws::counts_allocations()) continue;

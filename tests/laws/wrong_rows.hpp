@@ -34,6 +34,14 @@ enum class row_fault : unsigned char {
   ignores_seed,           // and follows the step
   sums_in_tasks,          // the parameter gradient, in a loop that threads share
   shares_a_row,           // of a slot, among the tasks of such a loop
+  sums_one_grain,         // the parameter gradient is right for a chunk of one grain alone
+  float_sum,              // the parameter gradient's sum over tokens, in fp64 too
+  neighbours_dy,          // dx reads dy of the row before its own, which y does not
+  draws_by_chunk,         // keys what it draws by the chunk, not by the row
+  drops_last_row,         // no dx for the last row of a sample
+  wrong_alone,            // dx of samples of one token
+  wrong_when_large,       // dx is clipped as if x were at most 10
+  trained_elsewhere,      // dx counts twice where the parameter is frozen
 };
 
 struct wrong_rows {
@@ -100,10 +108,14 @@ struct wrong_rows {
       for (std::size_t e = edges.size() - 1; e-- > 0;)
         for (position j = 0; j < width; ++j) {
           auto sum = dg(0, j) - dg(0, j);
+          float coarse = 0;
           for (position row = edges[e + 1]; row-- > edges[e];) {
             const position i = row - at.chunk.rows.first;
             sum += s(i, j) * scale<decltype(sum)>(at, i) * dy(i, j);
+            coarse += float(s(i, j) * dy(i, j));
           }
+          if (fault == row_fault::float_sum) sum = scalar_of(dg, double(coarse));
+          if (fault == row_fault::sums_one_grain && e > 0) sum /= 2;
           dg(0, j) += sum;
         }
     }
@@ -118,6 +130,14 @@ struct wrong_rows {
           if (fault == row_fault::single_only && sizeof(d) == 4) d *= scalar_of(dx, 1.001);
           if (fault == row_fault::float_constant) d *= scalar_of(dx, 3 * double(1 / 3.0f));
           if (fault == row_fault::divides_by_x) d *= x(i, j) / x(i, j);
+          if (fault == row_fault::neighbours_dy && i > p.row) d += dy(i - 1, j) / 64;
+          if (fault == row_fault::drops_last_row || fault == row_fault::wrong_alone) {
+            const position rows = at.chunk.samples->segment(p.segment).rows();
+            if (fault == row_fault::wrong_alone ? rows == 1 : p.start + i - p.row + 1 == rows)
+              d = 0;
+          }
+          if (fault == row_fault::wrong_when_large && x(i, j) * x(i, j) > 100) d /= 2;
+          if (fault == row_fault::trained_elsewhere && !at.trains(gain)) d *= 2;
           dx(i, j) += scalar_of(dx, sign * 2) * g(0, j) * x(i, j) * d;
         }
     if (fault == row_fault::overwrites_dy) dy(0, 0) = 0;
@@ -137,6 +157,9 @@ struct wrong_rows {
     if (fault == row_fault::depends_on_chunk) factor += 0.01 * double(i);
     if (fault == row_fault::depends_on_axis) factor += 0.01 * double(at.chunk.rows.first + i);
     if (fault == row_fault::ignores_seed) factor += 0.01 * double(at.chunk.step);
+    if (fault == row_fault::draws_by_chunk)
+      factor +=
+          1e-3 * double((at.chunk.seed + 3 * at.chunk.step + std::size_t(at.chunk.index)) % 7);
     if (fault == row_fault::knows_length) {
       const packed& samples = *at.chunk.samples;
       factor += 0.01 * double(samples.segment(samples.segment_at(at.chunk.rows.first + i)).rows());

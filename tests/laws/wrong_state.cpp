@@ -21,6 +21,12 @@ TEST_CASE("a carry, right and wrong") {
   // A chunk edge between two samples hides it there, and the other sample's rows show in the slope.
   CHECK(broken_by(state_fault::crosses_samples) ==
         "plan-independence, central differences, the declaration is true");
+  CHECK(broken_by(state_fault::hands_on_early) == "plan-independence, central differences");
+  CHECK(broken_by(state_fault::drops_last_sample) == "batch-independence, central differences");
+  CHECK(broken_by(state_fault::first_starts) == "batch-independence, central differences");
+  CHECK(broken_by(state_fault::behind_one_token) ==
+        "batch-independence, central differences, the declaration is true");
+  CHECK(broken_by(state_fault::forgets_dy_of_last) == "central differences");
 }
 
 TEST_CASE("a frozen layer hands gradients to the states that it was given") {

@@ -16,6 +16,11 @@ enum class state_fault : unsigned char {
   crosses_samples,    // starts a sample from the state of the one before
   keeps_nothing,      // for segments that go on from where this one ends
   assigns_d_before,   // where samples share the state that they start from
+  hands_on_early,     // the state before the chunk's last row
+  drops_last_sample,  // no gradient for the state that the last sample starts from
+  first_starts,       // only the first sample reads the state that it starts from
+  behind_one_token,   // goes on from a sample of one token into the next
+  forgets_dy_of_last  // the gradient of the sample's last row goes to no row before it
 };
 
 struct wrong_state {
@@ -31,14 +36,19 @@ struct wrong_state {
     const auto states = at.states(state);
     for (position j = 0; j < width; ++j) {
       auto last = y(0, j) = 0;
+      bool one = false;  // the piece before is a sample of one token
       for (const piece& p : at.pieces()) {
         const auto* before = states.before(p);
         auto h = before ? before[j] : 0;
         if (fault == state_fault::crosses_samples && p.row > 0) h = last;
+        if (fault == state_fault::first_starts && p.start == 0 && p.segment > 2) h = 0;
+        if (fault == state_fault::behind_one_token && one) h = last;
+        one = p.rows == 1 && p.start == 0;
         for (position i = p.row; i < p.last(); ++i) y(i, j) = h = h / 2 + x(i, j);
         last = h;
         if (auto* kept = states.kept(p); kept && fault != state_fault::keeps_nothing) kept[j] = h;
-        if (auto* after = states.handed_on(p)) after[j] = h;
+        if (auto* after = states.handed_on(p))
+          after[j] = fault == state_fault::hands_on_early && p.rows > 1 ? y(p.last() - 2, j) : h;
       }
     }
   }
@@ -53,9 +63,13 @@ struct wrong_state {
           dh += dy(i, j);
           dx(i, j) += dh;
           dh /= fault == state_fault::forgets_part ? 4 : 2;
+          const bool ends = p.start + i - p.row + 1 == at.chunk.samples->segment(p.segment).rows();
+          if (fault == state_fault::forgets_dy_of_last && ends) dh = 0;
         }
         auto* before = states.d_before(p);
         if (!before || (fault == state_fault::forgets_initial && p.start == 0)) return;
+        const bool last = at.chunk.samples->segment(p.segment).last == at.chunk.samples->tokens();
+        if (fault == state_fault::drops_last_sample && p.start == 0 && last) return;
         before[j] = fault == state_fault::assigns_d_before ? dh : before[j] + dh;
       });
   }
