@@ -53,7 +53,7 @@ struct clips_unlikely {
 // A sample's first prediction has no gradient.
 struct forgets_first {
   token_term term(const row_statistics& r, const token& t) const {
-    const double slope = t.index == 0 ? 0 : 1;
+    const double slope = t.index == 1 ? 0 : 1;
     return {r.lse - r.target, {slope, -slope, 0}};
   }
 };

@@ -100,8 +100,7 @@ inline void judge_together(report& r, subject& exact, subject& single, const set
   for (const visit& v : visits_of(single, data)) {
     if (r) check_single_precision(r, exact, single, v.data, sentence(" ", v.words), s.allowed);
     r.speak_of("fp64");
-    if (r && !exact.scores)
-      check_visit(r, exact, v, exact.plain(data.samples, data.prefix, data.beside), s.allowed);
+    if (r) check_visit(r, exact, v, exact.plain(data.samples, data.prefix, data.beside), s.allowed);
     r.speak_of("");
   }
 }

@@ -48,6 +48,9 @@ inline std::vector<visit> visits_of(const subject& of, const given& data) {
             [](position t, position j) { return 1e-6 * wave(8 * t + j, 72); });
   with_rows("at rows of large entries", data,
             [](position t, position j) { return 40 * wave(8 * t + j, 73); });
+  if (of.scores)  // labels that are as good as impossible, and as good as certain
+    with_rows("at rows of huge entries", data,
+              [](position t, position j) { return 1000 * wave(8 * t + j, 74); });
   return all;
 }
 
