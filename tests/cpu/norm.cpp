@@ -62,7 +62,58 @@ std::vector<double> naive(bool layer, const S* x, const S* gain, const S* bias, 
   return y;
 }
 
+// Against the same in long double, whose squares have room.
+template <class S>
+void check_large(bool layer, S size) {
+  constexpr position d = 11;
+  std::vector<S> x(d), dy(d), y(d), dx(d), statistics(2);
+  for (position j = 0; j < d; ++j) {
+    x[std::size_t(j)] = size * S(std::sin(double(3 * j + 1)));
+    dy[std::size_t(j)] = S(std::cos(double(5 * j)));
+  }
+  device<S> on(1);
+  const auto row = [](std::vector<S>& v) { return view<S>(v.data(), 1, position(v.size())); };
+  const view<S> r(statistics.data() + (layer ? 1 : 0), 1, 1), none;
+  const std::vector<position> grains{0, 1};
+  if (layer) {
+    layer_norm_forward(on, row(x), none, none, 1e-5, row(y), row(statistics));
+    layer_norm_backward(on, row(x), none, row(statistics), row(dy), row(dx), none, none, grains);
+  } else {
+    rms_norm_forward(on, row(x), none, 1e-5, row(y), r);
+    rms_norm_backward(on, row(x), none, r, row(dy), row(dx), none, grains);
+  }
+  long double mean = 0, squares = 0, mean_dy = 0, dot = 0;
+  for (position j = 0; j < d && layer; ++j) mean += (long double)(x[std::size_t(j)]) / d;
+  for (const S v : x) squares += (v - mean) * (v - mean) / d;
+  const long double inverse = 1 / std::sqrt(squares + 1e-5L);
+  for (position j = 0; j < d; ++j) {
+    if (layer) mean_dy += (long double)(dy[std::size_t(j)]) / d;
+    dot += dy[std::size_t(j)] * (x[std::size_t(j)] - mean) * inverse / d;
+  }
+  const double near = sizeof(S) == 4 ? 4e-6 : 1e-14;
+  for (position j = 0; j < d; ++j) {
+    const auto k = std::size_t(j);
+    const long double z = (x[k] - mean) * inverse, slope = dy[k] - mean_dy - z * dot;
+    CHECK(std::abs(double(y[k] - z)) <= near);
+    CHECK(std::abs(double(dx[k] / inverse - slope)) <= near);
+  }
+}
+
 }  // namespace
+
+TEST_CASE("rows whose squares overflow are normalised like others") {
+  for (const bool layer : {false, true}) {
+    CAPTURE(layer);
+    for (const float size : {1.f, 1e12f, 1e18f, 1e19f, 3e19f, 1e25f, 1e30f, 1e36f}) {
+      CAPTURE(size);
+      check_large(layer, size);
+    }
+    for (const double size : {1., 1e100, 1e110, 1e153, 1e155, 1e200, 1e300}) {
+      CAPTURE(size);
+      check_large(layer, size);
+    }
+  }
+}
 
 TEST_CASE_TEMPLATE("norms: values, and bits in any chunks, places and threads", S, float, double) {
   for (bool layer : {false, true})

@@ -1,7 +1,9 @@
 // Normalisation of each row: root mean square, and layer norm. r is the inverse deviation of a row.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "../primitives/norm.hpp"
@@ -37,6 +39,23 @@ void with_gain(view<const S> gain, double offset, const F& f) {
     f(unit_gain<S>{});
 }
 
+template <class S>
+struct row_moments {
+  S mean, r;
+};
+
+// Of a row whose Σ x² is more than S holds: those of x / m, m = max |x|, in units of m. The mean is
+// 0 unless it is asked for.
+template <class S>
+[[gnu::noinline, gnu::cold]] row_moments<S> moments_of_large_row(const S* x, position d, S epsilon,
+                                                                 bool centred) {
+  S m = 0, mean = 0, squares = 0;
+  for (position j = 0; j < d; ++j) m = std::max(m, std::abs(x[j]));
+  for (position j = 0; j < d && centred; ++j) mean += x[j] / m / S(d);
+  for (position j = 0; j < d; ++j) squares += (x[j] / m - mean) * (x[j] / m - mean);
+  return {mean * m, 1 / std::sqrt(squares / S(d) + epsilon / m / m) / m};
+}
+
 template <class S, class Gain>
 [[gnu::noinline, gnu::flatten]] S rms_norm_row(const S* x, Gain gain, position d, S epsilon, S* y) {
   lanes<S> squares = 0;
@@ -44,7 +63,9 @@ template <class S, class Gain>
     const lanes<S> xj = load(x + j, n);
     squares = fma(xj, xj, squares);
   });
-  const S r = 1 / std::sqrt(sum(squares) / S(d) + epsilon);
+  const S all = sum(squares);
+  const S r = std::isinf(all) ? moments_of_large_row(x, d, epsilon, false).r
+                              : 1 / std::sqrt(all / S(d) + epsilon);
   along<S>(d, [&](position j, auto n) { store(y + j, n, load(x + j, n) * r * gain.at(j, n)); });
   return r;
 }
@@ -53,6 +74,17 @@ template <class S, class Gain>
 [[gnu::noinline, gnu::flatten]] void rms_norm_row_backward(const S* x, Gain gain, S r, const S* dy,
                                                            position d, S* dx) {
   lanes<S> dot = 0;
+  if (r * r * r < std::numeric_limits<S>::min()) {  // x is large: z = x r is not
+    along<S>(d, [&](position j, auto n) {
+      dot = fma(load(dy + j, n) * gain.at(j, n), load(x + j, n) * r, dot);
+    });
+    const S along_z = -sum(dot) / S(d);
+    along<S>(d, [&](position j, auto n) {
+      const lanes<S> dz = load(dy + j, n) * gain.at(j, n);
+      store(dx + j, n, fma(fma(load(x + j, n) * r, along_z, dz), r, load(dx + j, n)));
+    });
+    return;
+  }
   along<S>(d, [&](position j, auto n) {
     dot = fma(load(dy + j, n) * gain.at(j, n), load(x + j, n), dot);
   });
@@ -88,10 +120,17 @@ void rms_norm_backward(workers<S>& on, given<S> x, given<S> gain, given<S> inver
   });
 }
 
-template <class S>
-struct row_moments {
-  S mean, r;
-};
+template <class S, class Gain>
+[[gnu::noinline, gnu::cold]] row_moments<S> layer_norm_large_row(const S* x, Gain gain,
+                                                                 const S* bias, position d,
+                                                                 S epsilon, S* y) {
+  const auto [mean, r] = moments_of_large_row(x, d, epsilon, true);
+  along<S>(d, [&, mean = mean, r = r](position j, auto n) {
+    store(y + j, n, (load(x + j, n) - mean) * r * gain.at(j, n));
+  });
+  if (bias) sum_row(y, bias, d, y);
+  return {mean, r};
+}
 
 template <class S, class Gain>
 [[gnu::noinline, gnu::flatten]] row_moments<S> layer_norm_row(const S* x, Gain gain, const S* bias,
@@ -104,6 +143,8 @@ template <class S, class Gain>
     squares = fma(c, c, squares);
   });
   const S r = 1 / std::sqrt(sum(squares) / S(d) + epsilon);
+  if (!(r > 0)) [[unlikely]]
+    return layer_norm_large_row(x, gain, bias, d, epsilon, y);
   along<S>(
       d, [&](position j, auto n) { store(y + j, n, (load(x + j, n) - mean) * r * gain.at(j, n)); });
   if (bias) sum_row(y, bias, d, y);
