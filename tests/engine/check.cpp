@@ -177,8 +177,8 @@ TEST_CASE("rows that are not finite have no gradient, states that are not no val
   b.rows = {rows.data(), 125, 6};
   rows[124 * 6 + 2] = not_a_number;
   CHECK(complaint([&] { e.add_gradient(t.parameters, b, gradient); }) ==
-        "batch: rows are nan at place 124, column 2; a gradient needs finite ones, also where no "
-        "label counts");
+        "batch: rows are nan at place 124, column 2; a gradient needs finite ones in all of a "
+        "sample of which a label counts");
   b.rows = t.data().rows;
   std::vector<double> initial = t.initial;
   initial[4] = -std::numeric_limits<double>::infinity();

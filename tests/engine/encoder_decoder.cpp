@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <limits>
 #include <streambp/laws/count_allocations.hpp>
 #include <streambp/laws/engine_subject.hpp>
 #include <streambp/streambp.hpp>
@@ -118,7 +119,8 @@ outcome<Scalar> run(const two_models<Scalar>& t, const encoder_decoder_plan<Scal
   const std::int64_t asked = laws::allocations;
   out.value = step.add_gradient(t.parameters, t.source_data(), t.target_data(), out.gradient);
   CHECK(laws::allocations == asked);
-  CHECK(step.flops() - before == p.flops());
+  const bool counts = share_of_window(cross_entropy{}, t.to, t.target_data()) > 0;
+  CHECK(step.flops() - before == (counts ? p.flops() : 0));  // else nothing runs
   const double value = step.value(t.parameters, t.source_data(), t.target_data());
   CHECK(laws::allocations == asked);
   CHECK(std::memcmp(&value, &out.value, sizeof value) == 0);
@@ -277,6 +279,81 @@ TEST_CASE("encoder-decoder: a batch is the sum of its samples") {
   CHECK(expected_value < whole.value);
   for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] -= expected[i];
   CHECK(largest(gradient) < 1e-13 * largest(expected));
+}
+
+TEST_CASE("encoder-decoder: a sample that counts nothing is not looked at in either stream") {
+  two_models<double> t;
+  constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+  std::vector<std::int32_t> labels = t.written;
+  const row_range none = target.segment(3), read = source.segment(3);
+  for (position i = none.first; i < none.last; ++i) labels[std::size_t(i)] = -100;
+
+  // The decoder alone.
+  engine<double, decoder_type, cross_entropy> writer({t.decoder_planner(2).search(true).value()},
+                                                     decoder(), {});
+  std::vector<double> context(std::size_t(source.tokens() * width));
+  dice draw{3};
+  for (double& x : context) x = double(draw(2001)) / 1000 - 1;
+  std::vector<double> d_context;
+  const auto own = std::size_t(t.encoder_list.table.parameters);
+  batch<double> data = t.target_data();
+  data.labels = labels;
+  const auto run_decoder = [&] {
+    d_context.assign(context.size(), 0);
+    data.context = {context.data(), source.tokens(), width};
+    data.d_context = {d_context.data(), source.tokens(), width};
+    outcome<double> out;
+    out.gradient.assign(std::size_t(t.decoder_list.table.gradients), 0);
+    out.value =
+        writer.add_gradient(std::span<const double>(t.parameters).subspan(own), data, out.gradient);
+    return out;
+  };
+  const auto finite = run_decoder();
+  const std::vector<double> d_finite = d_context;
+  CHECK(largest(std::span<const double>(d_finite).first(std::size_t(read.first * width))) > 0);
+  std::fill(context.begin() + read.first * width, context.begin() + read.last * width,
+            not_a_number);
+  // The last sample has nothing to say.
+  std::fill(context.begin() + source.segment(4).first * width, context.end(), not_a_number);
+  CHECK(run_decoder() == finite);
+  CHECK(d_context == d_finite);
+  for (position i = read.first * width; i < source.tokens() * width; ++i)
+    CHECK(d_context[std::size_t(i)] == 0);
+  context[0] = not_a_number;
+  CHECK_THROWS_AS(run_decoder(), data_error);
+
+  // An encoder of rows above which it stands.
+  const auto of_rows = linear(3, width);
+  using rows_planner =
+      planner<cpu::device<double>, decltype(linear(3, width)), two_models<double>::bridge>;
+  const auto p = t.joined(
+      rows_planner(of_rows, source, {.features = 3, .input_gradient = true, .grains = grains})
+          .plain(),
+      t.decoder_planner().plain());
+  encoder_decoder step(p, of_rows, decoder(), cross_entropy{});
+  std::vector<double> parameters(std::size_t(step.encoder_parameters().parameters), 0.3);
+  parameters.insert(parameters.end(), t.parameters.begin() + position(own), t.parameters.end());
+  std::vector<double> rows(std::size_t(source.tokens() * 3)), d_rows(rows.size());
+  for (double& x : rows) x = double(draw(2001)) / 1000 - 1;
+  batch<double> from, to = t.target_data();
+  to.labels = labels;
+  const auto run_both = [&] {
+    d_rows.assign(rows.size(), 0);
+    from.rows = {rows.data(), source.tokens(), 3};
+    from.d_rows = {d_rows.data(), source.tokens(), 3};
+    outcome<double> out;
+    out.gradient.assign(
+        std::size_t(step.encoder_parameters().gradients + step.decoder_parameters().gradients), 0);
+    out.value = step.add_gradient(parameters, from, to, out.gradient);
+    return out;
+  };
+  const auto both = run_both();
+  std::fill(rows.begin() + read.first * 3, rows.begin() + read.last * 3, not_a_number);
+  CHECK(run_both() == both);
+  CHECK(largest(d_rows) > 0);
+  for (position i = read.first * 3; i < read.last * 3; ++i) CHECK(d_rows[std::size_t(i)] == 0);
+  rows[0] = not_a_number;
+  CHECK_THROWS_AS(run_both(), data_error);
 }
 
 TEST_CASE("encoder-decoder: plans share one budget; the least that does is named, and does") {

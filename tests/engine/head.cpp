@@ -189,9 +189,7 @@ TEST_CASE("rows that do not count are not touched: huge ones, and NaN in another
     std::vector<double> logs(t.labels.size());
     e.log_probabilities(t.parameters, t.data(), logs);
     for (const double l : logs) CHECK(std::isfinite(l));
-    // A parameter's gradient would be 0 times NaN.
-    std::vector<double> gradient(zero.gradient.size());
-    CHECK_THROWS_AS(e.add_gradient(t.parameters, t.data(), gradient), data_error);
+    CHECK(same_bits(t.step(p), zero));
   }
 }
 

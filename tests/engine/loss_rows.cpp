@@ -124,12 +124,19 @@ TEST_CASE("normalisers: what counts in a batch, by each kind of mean") {
   std::vector<double> scales(4);
   const view<double> to{scales.data(), 4, 1};
   fill_segment_scales(cross_entropy{}, samples, data, to);
-  CHECK(scales == std::vector{0.4, 0.4, 0.4, 0.4});
+  CHECK(scales == std::vector{0.4, 0.0, 0.0, 0.4});  // 0: nothing counts there
   fill_segment_scales(cross_entropy{.average = over::samples}, samples, data, to);
   CHECK(scales == std::vector{1.0, 0.0, 0.0, 0.25});  // 1 / (2 samples x own weight)
   data.normaliser = 10;
   fill_segment_scales(cross_entropy{}, samples, data, to);
   CHECK(scales[0] == 0.1);
+
+  // A parent counts by its children, and a child for itself alone.
+  const packed family({0, 3, 3, 4, 8}, {-1, -1, 0, 0});
+  const std::vector<std::int32_t> of_last{-100, -100, -100, -100, -100, -100, -100, 7};
+  data.labels = of_last;
+  fill_segment_scales(cross_entropy{}, family, data, to);
+  CHECK(scales == std::vector{0.1, 0.0, 0.0, 0.1});
 }
 
 TEST_CASE("a step's part of its window: what it counts over the normaliser, by each kind of loss") {

@@ -35,6 +35,7 @@ constexpr std::size_t saved_rows = room(C, d)     // the norm's output
                                    + room(C, d)   // q
                                    + room(C, d)   // o
                                    + room(C, 2);  // lse of two heads
+constexpr std::size_t stand_ins = room(C, d);     // input rows of samples that count nothing
 std::size_t working() {
   const attention_shape shape{2, 2, 4, 4, 1, 0, 0, false, 64};
   return 2 * room(C, d)                          // the attention's output, and the sum
@@ -52,7 +53,7 @@ TEST_CASE("bytes by hand: two stages, nothing kept") {
   CHECK(p.bytes.stream == room(T, d));
   CHECK(p.bytes.kept == 0);
   CHECK(p.bytes.sums == room(position(p.head_grains.size()), 1) + room(4, 1));
-  CHECK(p.bytes.region == 2 * memories + saved_rows + working());
+  CHECK(p.bytes.region == stand_ins + 2 * memories + saved_rows + working());
 }
 
 TEST_CASE("bytes by hand: what is kept leaves the region, one stage needs no checkpoint") {
@@ -60,7 +61,32 @@ TEST_CASE("bytes by hand: what is kept leaves the region, one stage needs no che
   CHECK(p.bytes.checkpoints == 0);
   CHECK(p.bytes.kept == memories + room(T, d) + room(T, 2));  // o and lse of all tokens
   // The first residual's result stays in the chunk for the second one.
-  CHECK(p.bytes.region == memories + room(C, d) + saved_rows - room(C, d) - room(C, 2) + working());
+  CHECK(p.bytes.region ==
+        stand_ins + memories + room(C, d) + saved_rows - room(C, d) - room(C, 2) + working());
+}
+
+TEST_CASE("bytes by hand: a single sample needs no stand-in, nor do tokens") {
+  const plan_choice choice{{{0, 2}}, C, 8, true};
+  const auto spared = [&](const packed& of) {
+    const step_plan p =
+        planner_type(model, of, {.features = d, .grains = {8, 16}}).complete(choice);
+    const instance_list<std::decay_t<decltype(model)>> list(model, d);
+    storage<cpu::device<double>, std::decay_t<decltype(model)>> places(list);
+    arena nothing;
+    places.place_stand_ins(nothing, list, p);
+    return nothing.used();
+  };
+  CHECK(spared(samples) == room(C, d));
+  CHECK(spared(packed::one(T)) == 0);
+  const auto of_tokens = embedding(5, d) | linear(d, 5);
+  const instance_list<std::decay_t<decltype(of_tokens)>> list(of_tokens, 0);
+  storage<cpu::device<double>, std::decay_t<decltype(of_tokens)>> places(list);
+  step_plan p;
+  p.shape.samples = samples;
+  p.chunks = {0, T};
+  arena nothing;
+  places.place_stand_ins(nothing, list, p);
+  CHECK(nothing.used() == 0);
 }
 
 TEST_CASE("bytes by hand: a fused head alone needs no stream, only one chunk of it") {
@@ -68,8 +94,8 @@ TEST_CASE("bytes by hand: a fused head alone needs no stream, only one chunk of 
   CHECK(p.bytes.stream == 0);
   CHECK(p.bytes.checkpoints == 0);
   // The last result stays, too, but is not computed into working rows.
-  CHECK(p.bytes.region ==
-        2 * memories + room(C, d) + 2 * room(C, d) + saved_rows + working() - room(C, d));
+  CHECK(p.bytes.region == stand_ins + 2 * memories + room(C, d) + 2 * room(C, d) + saved_rows +
+                              working() - room(C, d));
 }
 
 namespace {

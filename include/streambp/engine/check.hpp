@@ -29,13 +29,12 @@ void expect_apart(const std::array<named_range, N>& arrays) {
                                    " share memory; what a step adds to has memory of its own"));
 }
 
-// 0 times a number that is not finite is none: no gradient can leave such rows out. A value can.
 template <class Device>
-void expect_finite_rows(Device& on, const char* what, view<const typename Device::scalar> rows) {
-  if (const auto found = find_not_finite(on, rows))
-    throw data_error(sentence("batch: ", what, " are ", found->value, " at place ", found->row,
-                              ", column ", found->column,
-                              "; a gradient needs finite ones, also where no label counts"));
+void expect_finite_rows(Device& on, const char* what, view<const typename Device::scalar> rows,
+                        row_range range, const char* why) {
+  if (const auto found = find_not_finite(on, rows.rows_in(range)))
+    throw data_error(sentence("batch: ", what, " are ", found->value, " at place ",
+                              range.first + found->row, ", column ", found->column, "; ", why));
 }
 
 }  // namespace detail
@@ -104,7 +103,7 @@ void basic_engine<Device, Model, Loss>::check(std::span<const scalar> parameters
                                            {"batch: initial", bytes_of(data.initial), false},
                                            {"batch: d_initial", bytes_of(data.d_initial), true}}});
   check_parameters(parameters, gradient);
-  check_input(!gradient.empty());
+  check_input();
   check_streams(!gradient.empty());
   if (!data_->sample_ids.empty())
     expect_size("batch: sample_ids", data_->sample_ids.size(), samples().segments());
@@ -133,7 +132,7 @@ void basic_engine<Device, Model, Loss>::check_parameters(std::span<const scalar>
 }
 
 template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::check_input(bool gradient) const {
+void basic_engine<Device, Model, Loss>::check_input() const {
   const position tokens = samples().tokens();
   if constexpr (list::takes_tokens()) {
     expect_size("batch: tokens", data_->tokens.size(), tokens);
@@ -150,7 +149,6 @@ void basic_engine<Device, Model, Loss>::check_input(bool gradient) const {
     if (!data_->tokens.empty())
       throw shape_error("batch: tokens are given, but the model takes rows");
     expect_rows("batch: rows", data_->rows, tokens, plan_.shape.features);
-    if (gradient) detail::expect_finite_rows(on_, "rows", data_->rows);
     if (data_->d_rows.rows == 0) return;
     expect_rows("batch: d_rows", data_->d_rows, tokens, plan_.shape.features);
     if (!wants_input_gradient())
@@ -163,17 +161,9 @@ void basic_engine<Device, Model, Loss>::check_streams(bool gradient) const {
   if (model_.crosses()) {
     const position rows = plan_.shape.context.tokens(), cols = plan_.shape.context_features;
     expect_rows("batch: context", data_->context, rows, cols);
-    if (gradient) detail::expect_finite_rows(on_, "context rows", data_->context);
     if (gradient) expect_rows("batch: d_context", data_->d_context, rows, cols);
   }
-  if (!data_->initial.empty()) {
-    expect_size("batch: initial", data_->initial.size(), initial_size());
-    if (const auto found =
-            find_not_finite(on_, view<const scalar>(data_->initial.data(), 1, initial_size())))
-      throw data_error(sentence("batch: initial is ", found->value, " at entry ", found->column,
-                                "; states and prefix rows are finite: where there is none yet "
-                                "give zeros, or leave initial empty"));
-  }
+  if (!data_->initial.empty()) expect_size("batch: initial", data_->initial.size(), initial_size());
   if (!data_->d_initial.empty()) {
     expect_size("batch: d_initial", data_->d_initial.size(), initial_size());
     if (!wants_input_gradient())
@@ -182,6 +172,31 @@ void basic_engine<Device, Model, Loss>::check_streams(bool gradient) const {
   if (plan_.shape.prefix > 0 && initial_size() > 0 && data_->initial.empty())
     throw shape_error(sentence("batch: the plan has a prefix of ", plan_.shape.prefix,
                                " memory rows; give them in batch.initial"));
+}
+
+// 0 times a number that is not finite is none: no gradient can leave out single rows of a sample.
+template <class Device, class Model, class Loss>
+void basic_engine<Device, Model, Loss>::check_finite(bool gradient) const {
+  if (none_counts_) return;
+  const char* const why =
+      model_.tallies() ? "a gradient needs finite ones everywhere: a side loss counts every row"
+      : loss_traits<Loss>::sees_rows && !loss_traits<Loss>::knows_what_counts
+          ? "a gradient needs finite ones everywhere"
+          : "a gradient needs finite ones in all of a sample of which a label counts";
+  const auto look = [&](const char* what, view<const scalar> rows, const packed& axis) {
+    if (all_count_) return detail::expect_finite_rows(on_, what, rows, {0, axis.tokens()}, why);
+    for (position s = 0; s < axis.segments(); ++s)
+      if (storage_.segment_scales(s, 0) != 0)
+        detail::expect_finite_rows(on_, what, rows, axis.segment(s), why);
+  };
+  if (gradient && !list::takes_tokens()) look("rows", data_->rows, samples());
+  if (gradient && model_.crosses()) look("context rows", data_->context, plan_.shape.context);
+  if (data_->initial.empty()) return;
+  if (const auto found =
+          find_not_finite(on_, view<const scalar>(data_->initial.data(), 1, initial_size())))
+    throw data_error(sentence("batch: initial is ", found->value, " at entry ", found->column,
+                              "; states and prefix rows are finite: where there is none yet "
+                              "give zeros, or leave initial empty"));
 }
 
 }  // namespace streambp

@@ -40,6 +40,7 @@ struct decoder_loss {
       return 0;  // the decoder refuses them
     return streambp::share_of_window(decoder->loss(), samples, *data);
   }
+  bool counts(position segment) const { return decoder->counts(*data, segment); }
   double rows(auto& on, position first_row, view<Scalar> y) const {
     copy(on, d_context.middle_rows(first_row, y.rows), y);
     return 0;

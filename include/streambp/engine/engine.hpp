@@ -141,6 +141,9 @@ class basic_engine {
   // carries.
   position initial_size() const { return initial_size_; }
 
+  // Whether a step on the data depends on a segment's rows. Labels that do not fit count as scored.
+  bool counts(const batch_type& data, position segment) const;
+
   // Primitives' FLOPs since construction or the last reset.
   position flops() const { return on_.flops(); }
   void reset_flops() { on_.reset_flops(); }
@@ -185,8 +188,9 @@ class basic_engine {
   void check(std::span<const scalar> parameters, std::span<scalar> gradient, bool labels,
              byte_range result) const;
   void check_parameters(std::span<const scalar> parameters, std::span<scalar> gradient) const;
-  void check_input(bool gradient) const;
+  void check_input() const;
   void check_streams(bool gradient) const;
+  void check_finite(bool gradient) const;
   static void expect_size(const char* what, std::size_t size, position wanted);
   template <class S>
   static void expect_rows(const char* what, view<S> given, position rows, position cols);
@@ -196,6 +200,10 @@ class basic_engine {
   std::string origin_of_the_infinite();
   void look_at(view<const scalar> rows, row_range at, position section);
   std::string name_of(const section_instance& instance) const;
+
+  // In stand_in.hpp: samples of which nothing counts.
+  void find_what_counts(bool labels);
+  view<scalar> given_rows(view<const scalar> all, const chunk_place& at, row_range stand_in);
 
   // In step.hpp: a step's beginning and end.
   void open(std::span<const scalar> parameters, const batch_type& data, std::span<scalar> gradient,
@@ -237,7 +245,7 @@ class basic_engine {
   void clear_tallies();
   void add_side_losses();
   chunk_place context_place(std::size_t chunk) const;
-  view<scalar> context_rows(const chunk_place& at) const;
+  view<scalar> context_rows(const chunk_place& at);
 
   // In head.hpp.
   void visit_heads(const sweep& s);
@@ -269,6 +277,10 @@ class basic_engine {
   detail::step_lock lock_;
   const batch_type* data_ = nullptr;  // of the step that runs
   head_visit reading_ = head_visit::value;
+  bool none_counts_ = false;      // nothing runs then
+  bool all_count_ = true;         // every sample
+  row_range stand_in_{};          // rows in place of those of samples that count nothing ...
+  row_range context_stand_in_{};  // ... and of the other stream's
   bool refuses_not_finite_ = true;
   bool warned_ = false;   // of labels that look shifted
   bool looking_ = false;  // for the first rows that are not finite
@@ -282,6 +294,7 @@ class basic_engine {
 #include "check.hpp"
 #include "finite.hpp"
 #include "head.hpp"
+#include "stand_in.hpp"
 #include "states.hpp"
 #include "step.hpp"
 #include "sweeps.hpp"

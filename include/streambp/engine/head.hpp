@@ -129,6 +129,7 @@ void basic_engine<Device, Model, Loss>::run_loss(row_range rows, view<scalar> x,
 // Over the stream's rows: last chunk first where sums are added up, first chunk first to read.
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::visit_heads(const sweep& s) {
+  if (none_counts_) return;
   const head_visit why = s.kind == sweep_kind::head        ? head_visit::gradient
                          : s.kind == sweep_kind::summarise ? head_visit::summarise
                                                            : reading_;

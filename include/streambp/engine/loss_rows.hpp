@@ -62,7 +62,9 @@ double share_of_window(const Loss& loss, const packed& samples, const batch<Scal
   return normaliser_of(loss, samples, data) / data.normaliser;
 }
 
-// What a unit of weight counts in each segment. A batch with nothing to score counts 0.
+// What a unit of weight counts in each segment; 0 where nothing does, in the segment or in one that
+// goes on from it. A parent of which only its children count has the scale of one of them, so that
+// it is not 0: nothing is multiplied by it.
 template <class Loss, class Scalar>
 void fill_segment_scales(const Loss& loss, const packed& samples, const batch<Scalar>& data,
                          view<double> scales) {
@@ -72,18 +74,18 @@ void fill_segment_scales(const Loss& loss, const packed& samples, const batch<Sc
         sentence("batch: the weights of the labels that count add up to ", n, "; scale them down"));
   const bool by_sample = loss_traits<Loss>::average(loss) == over::samples;
   for (position s = 0; s < samples.segments(); ++s) {
-    double own = 1;
-    if (by_sample) {
-      own = 0;
-      for_each_scored(loss, samples, data, s, [&](position row) {
-        own += data.weights.empty() ? 1.0 : double(data.weights[std::size_t(row)]);
-      });
-    }
+    double own = 0;
+    for_each_scored(loss, samples, data, s, [&](position row) {
+      own += data.weights.empty() ? 1.0 : double(data.weights[std::size_t(row)]);
+    });
+    if (!by_sample && own > 0) own = 1;
     scales(s, 0) = n > 0 && own > 0 ? 1 / (n * own) : 0;
     if (!std::isfinite(scales(s, 0)) || (n > 0 && own > 0 && scales(s, 0) == 0))
       throw data_error(sentence("batch: a label of sample ", s, " counts 1 / (", n, " * ", own,
                                 "), which no number holds; the normaliser or the weights are "
                                 "too small or too large"));
+    const position parent = samples.parent(s);
+    if (parent >= 0 && scales(parent, 0) == 0) scales(parent, 0) = scales(s, 0);
   }
 }
 

@@ -64,15 +64,15 @@ chunk_place basic_engine<Device, Model, Loss>::context_place(std::size_t chunk) 
 
 template <class Device, class Model, class Loss>
 view<typename Device::scalar> basic_engine<Device, Model, Loss>::context_rows(
-    const chunk_place& at) const {
-  const view<const scalar> c = data_->context.rows_in(at.rows);
-  return {const_cast<scalar*>(c.data), c.rows, c.cols, c.stride};
+    const chunk_place& at) {
+  return given_rows(data_->context, at, context_stand_in_);
 }
 
 // Once every token has been added to the tallies: values, and the gradients that descend injects,
 // both times the step's part of its accumulation window.
 template <class Device, class Model, class Loss>
 void basic_engine<Device, Model, Loss>::add_side_losses() {
+  if (none_counts_) return;
   chunk_place all;
   all.samples = &plan_.shape.samples;
   double share = -1;  // not asked for yet

@@ -13,6 +13,8 @@ void basic_engine<Device, Model, Loss>::open(std::span<const scalar> parameters,
                                              bool labels, byte_range result) {
   data_ = &data;
   check(parameters, gradient, labels, result);
+  find_what_counts(labels);
+  check_finite(!gradient.empty());
   bind(parameters, gradient);
   bind_initial();
   for (position g = 0; g < storage_.grain_values.rows; ++g) storage_.grain_values(g, 0) = 0;
@@ -26,7 +28,6 @@ void basic_engine<Device, Model, Loss>::open(std::span<const scalar> parameters,
           "learns to predict the token after the next. Labels are the tokens themselves, not "
           "shifted: labels[t] belongs to tokens[t]");
     }
-    if (labels) fill_segment_scales(loss_, samples(), data, storage_.segment_scales);
     for (position s = 0; s < storage_.segment_sums.rows; ++s) {
       storage_.segment_sums(s, 0) = 0;
       storage_.segment_slopes(s, 0) = 0;

@@ -62,6 +62,7 @@ class storage {
   view<double> segment_scales;  // what a counted token of a segment weighs
   view<double> segment_sums;    // of a coupled loss
   view<double> segment_slopes;
+  view<scalar> stand_ins;  // a chunk of input rows, where some are not the caller's
   view<std::byte> packing;
 
   explicit storage(const list& model) {
@@ -146,6 +147,15 @@ class storage {
     move(head.statistics), move(head.slopes);
     move(section_values), move(grain_values);
     move(segment_scales), move(segment_sums), move(segment_slopes);
+  }
+
+  // None of a single sample, which counts or nothing does, nor under a side loss, which counts all.
+  void place_stand_ins(arena& from, const list& model, const step_plan& p) {
+    stand_ins = {};
+    if (p.shape.samples.segments() == 1 || model.tallies()) return;
+    const position rows = list::takes_tokens() ? 0 : p.largest_chunk() * p.shape.features,
+                   context = p.largest_context_chunk() * p.shape.context_features;
+    stand_ins = from.take<scalar>(1, std::max(rows, context));
   }
 
  private:
@@ -276,11 +286,13 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
   bytes.sums = since();
 
   const std::size_t region = from.used();
-  std::size_t most = region;
+  place_stand_ins(from, model, p);
+  const std::size_t stages_begin = from.used();
+  std::size_t most = stages_begin;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const stage_plan& stage = stages[s];
     const bool fused = s + 1 == stages.size() && p.choice.fuses_head;
-    from.rewind(region);
+    from.rewind(stages_begin);
     if (!stage.keeps_memory) place_states(from, model, own(stage), shape, true, false);
     const std::size_t state = from.used();
     place_states(from, model, own(stage), shape, false, true);

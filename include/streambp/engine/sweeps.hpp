@@ -68,8 +68,7 @@ section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_
     if constexpr (list::takes_tokens()) {
       return {data_->tokens.subspan(std::size_t(at.rows.first), std::size_t(at.rows.rows())), {}};
     } else {
-      const view<const scalar> x = data_->rows.rows_in(at.rows);
-      return {{}, {const_cast<scalar*>(x.data), x.rows, x.cols, x.stride}};
+      return {{}, given_rows(data_->rows, at, stand_in_)};
     }
   }
   return {{}, storage_.checkpoints[std::size_t(s)].rows_in(at.rows)};
@@ -107,6 +106,12 @@ void basic_engine<Device, Model, Loss>::run_over_chunks(const sweep& s) {
       if (moment_of(p.why) == when) f(p);
     });
   };
+  if (none_counts_) {
+    at_moment(moment::after, [&](const pass& p) {
+      if (p.why == purpose::announce) run_once(s, p);
+    });
+    return;
+  }
   const row_range chunks = chunks_of(s.kind, states.chunks);
 
   at_moment(moment::before, [&](const pass& p) { run_once(s, p); });

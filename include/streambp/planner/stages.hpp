@@ -33,7 +33,8 @@ class stage_costs {
     measure(frame, couples);
   }
 
-  // Of the whole step, whatever its stages: packing, sums, memories of forced cuts.
+  // Of the whole step, whatever its stages: packing, sums, memories of forced cuts, rows that stand
+  // in for those of samples that count nothing.
   std::size_t fixed_bytes() const { return fixed_; }
   std::size_t stream_bytes() const { return stream_; }
 
@@ -118,6 +119,7 @@ class stage_costs {
     fixed_ = alternate[0] + alternate[1] + placed([&](arena& a) {
                a.take<std::byte>(1, position(Device::packing_bytes(frame.shape.threads)));
                cells.place_sums(a, model_, frame, couples);
+               cells.place_stand_ins(a, model_, frame);
              });
     chunk_gradient_ = rounded(shape.chunk * model_.widest());
     stream_ = rounded(tokens_ * model_.widest());

@@ -10,13 +10,16 @@
 // and one whose gradient needs all rows first, such as the decoder above an encoder, has besides
 //   collect(on, first_row, y)    every row, before the first gradient is asked for
 //   couple(wants_gradient)       -> value; rows() then returns nothing of value
-// It may know what part of its accumulation window a step is, which side losses are scaled by:
+// It may know what part of its accumulation window a step is, which side losses are scaled by, and
+// that rows of a sample have no part in the value:
 //   share_of_window()            -> 0 to 1; else the step's rows over a given normaliser
+//   counts(segment)              -> whether its rows are looked at; else all are
 // Members of token and coupled losses, all optional: logits (logit_transform), wants_mean,
 // ignore_index, average (over::tokens, samples or nothing), check(segments), which may throw.
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <span>
 
@@ -72,6 +75,12 @@ struct loss_traits {
   static constexpr bool knows_share = requires(const L& l) { l.share_of_window(); };
   static double share_of_window(const L& loss) requires knows_share {
     return loss.share_of_window();
+  }
+  static constexpr bool knows_what_counts = requires(const L& l) {
+    { l.counts(position(0)) } -> std::convertible_to<bool>;
+  };
+  static bool counts(const L& loss, position segment) requires knows_what_counts {
+    return loss.counts(segment);
   }
   static logit_transform logits(const L& loss) {
     if constexpr (requires { loss.logits; })
