@@ -80,7 +80,7 @@ void basic_engine<Device, Model, Loss>::find_what_counts(bool labels) {
     none_counts_ = none_counts_ && !counts;
     all_count_ = all_count_ && counts;
   }
-  if (model_.tallies()) all_count_ = true;
+  all_count_ = all_count_ || model_.tallies();
   if (all_count_ || none_counts_) return;
   stand_in_ = detail::stand_in_of(samples(), storage_.segment_scales);
   if (model_.crosses())
