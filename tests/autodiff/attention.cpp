@@ -82,6 +82,29 @@ TEST_CASE("attention keeps the laws, whatever it does to queries, keys and value
   CHECK(laws::hold(sliced_attention{}, laws::rows(37, 6)));
 }
 
+// Softmax of one score is 1: no number of the score's gradient is left to round.
+TEST_CASE("a row that attends to one key has no gradient of its score") {
+  const auto check = [](auto scalar) {
+    using layer = derived_attention<past>;
+    laws::setting s = laws::rows(37, 16);
+    s.samples = packed({0, 1, 2, 2, 3});
+    laws::engine_subject<decltype(scalar), layer, laws::functional<decltype(scalar)>> engine(
+        small<past>(16), {}, s);
+    laws::subject& of = engine;
+    laws::given data = laws::data_for(of, s, 0);
+    data.initial.clear();
+    const laws::outcome o = of.run(of.streamed(s.samples, 0))->step(data);
+    for (const laws::tensor& t : o.tensors)
+      if (t.kind == laws::tensor_kind::parameter) {
+        CAPTURE(t.name);
+        const bool of_score = t.name.ends_with("wq") || t.name.ends_with("wk");
+        CHECK((t.largest() == 0) == of_score);
+      }
+  };
+  check(0.0);
+  check(0.0f);
+}
+
 TEST_CASE("attention gives what is written by hand") {
   // Rows in place of turning them in place: q and k before they turn, or their gradient.
   const std::size_t more = 16 * 2 * 24 * 8;

@@ -169,6 +169,28 @@ double error(const std::vector<Scalar>& got, const std::vector<double>& right) {
   return error_of({got.begin(), got.end()}, right);
 }
 
+// Softmax of one score is 1: no number of the score's gradient is left to round.
+TEST_CASE("a row that reads one row of the other stream has no gradient of its score") {
+  const auto check = [](auto scalar) {
+    laws::setting s = laws::rows(37, 12);
+    laws::engine_subject<decltype(scalar), cross_attention, laws::functional<decltype(scalar)>>
+        engine(cross_attention({.features = 12, .heads = 4, .kv_heads = 2}), {}, s);
+    laws::subject& of = engine;
+    laws::given data = laws::data_for(of, s, 0);
+    data.beside = packed({0, 1, 2, 3, 4, 5, 6});
+    data.context.resize(std::size_t(6 * s.features), 0.7);
+    const laws::outcome o = of.run(of.streamed(s.samples, 0, data.beside))->step(data);
+    for (const laws::tensor& t : o.tensors) {
+      CAPTURE(t.name);
+      const bool of_score =
+          t.kind == laws::tensor_kind::input || t.name.ends_with("wq") || t.name.ends_with("wk");
+      CHECK((t.largest() == 0) == of_score);
+    }
+  };
+  check(0.0);
+  check(0.0f);
+}
+
 TEST_CASE("cross attention keeps the laws") {
   CHECK(
       laws::hold(cross_attention({.features = 12, .heads = 4, .kv_heads = 2}), laws::rows(37, 12)));
