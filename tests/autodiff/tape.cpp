@@ -238,9 +238,21 @@ TEST_CASE("what does not fit together is said with its sizes") {
          [](auto& at, auto x) { return attend(x, at[k], at[k], {.heads = 3}); });
   throws("at.recur: the step gives 30 columns, h has 10",
          [](auto& at, auto x) { return at.recur(h, [&](auto) { return matmul(x, at[w]); }); });
-  throws("at.recur: a recurrence within the step of another one", [](auto& at, auto x) {
-    return at.recur(h, [&](auto) { return at.recur(h, [&](auto b) { return b + x; }); });
-  });
+  throws("at.recur: a recurrence within the step of another one; begin it outside of the step",
+         [](auto& at, auto x) {
+           return at.recur(h, [&](auto) { return at.recur(h, [&](auto b) { return b + x; }); });
+         });
+  throws("attend: a window of -1 and a softcap of 0; neither is negative",
+         [](auto& at, auto x) { return attend(x, at[k], at[k], {.window = -1}); });
+  throws("scan: f, c and the carry have 30, 10 and 10 columns; all three are alike",
+         [](auto& at, auto x) { return scan(matmul(x, at[w]), x, at.states(h)); });
+  const std::vector<double> frequencies{1, 0.1};
+  throws(
+      "rotate: x has 10 features, 2 heads of 2 pairs have 8; give a frequency for each pair of a "
+      "head's features",
+      [&](auto&, auto x) { return rotate(x, 2, frequencies); });
+  throws("autodiff: an operation on numbers alone; use the ones of <cmath>",
+         [](auto&, auto) { return variable(1) + variable(2); });
   throws(
       "autodiff: a forward of more than 96 operations; make it two layers, or write its backward "
       "by hand",
@@ -249,12 +261,14 @@ TEST_CASE("what does not fit together is said with its sizes") {
         for (int i = 0; i < 96; ++i) y = tanh(y);
         return y;
       });
-  CHECK_THROWS_AS(columns([](auto&, auto x) {
-                    variable y = x;
-                    for (int i = 0; i < 80; ++i) y = tanh(y);
-                    return y;
-                  }),
-                  shape_error);
+  CHECK_THROWS_WITH_AS(columns([](auto&, auto x) {
+                         variable y = x;
+                         for (int i = 0; i < 80; ++i) y = tanh(y);
+                         return y;
+                       }),
+                       "autodiff: more than 64 entry-wise operations in a row; make it two layers, "
+                       "or write the backward by hand",
+                       shape_error);
 }
 
 }  // namespace

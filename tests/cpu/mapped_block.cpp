@@ -36,6 +36,11 @@ TEST_CASE("mapped_block: aligned, all of it usable, moved and not copied") {
       said = e.what();
     }
     CHECK(said.starts_with(sentence("arena: ", bytes, " bytes (")));
-    CHECK(said.find("so plan for a smaller budget") != std::string::npos);
+    CHECK(said.find(") cannot be mapped: ") != std::string::npos);
+    CHECK(said.find("; this machine has ") != std::string::npos);
+    CHECK(said.ends_with(", so plan for a smaller budget"));
   }
+  CHECK_THROWS_WITH_AS(mapped_block(~std::size_t(0)),
+                       doctest::Contains("cannot be mapped: no address space has as many"), error);
+  {}
 }

@@ -367,6 +367,8 @@ TEST_CASE("encoder-decoder: plans share one budget; the least that does is named
       planned(budget);
       FAIL("a budget that nothing fits");
     } catch (const budget_error& e) {
+      CHECK(e.what() == sentence("plan_encoder_decoder: no exact plans fit ", budget,
+                                 " bytes; the least is ", e.least));
       CHECK((least == 0 || least == e.least));
       least = e.least;
     }

@@ -149,6 +149,11 @@ TEST_CASE("what the writer refuses") {
                        file_error);
   CHECK_THROWS_WITH_AS(write_tensors(folder() + "/no/file", {of("x", 2)}),
                        doctest::Contains("cannot be created: No such file"), file_error);
+  const std::string taken = folder() + "/taken";
+  REQUIRE(::mkdir(taken.c_str(), 0777) == 0);
+  CHECK_THROWS_WITH_AS(write_tensors(taken, {of("x", 2)}),
+                       doctest::Contains("taken: cannot be renamed: "), file_error);
+  CHECK(::access((taken + ".part").c_str(), F_OK) != 0);
   CHECK(::access(path.c_str(), F_OK) != 0);
 }
 
@@ -160,18 +165,38 @@ TEST_CASE("what is no file, or none of these") {
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_THROWS_WITH_AS(tensor_file{pipe}, doctest::Contains("is no regular file"), file_error);
   put(path, "1234567");
-  CHECK_THROWS_WITH_AS(tensor_file{path}, doctest::Contains("it has 7 bytes"), file_error);
+  CHECK_THROWS_WITH_AS(tensor_file{path},
+                       doctest::Contains("is no safetensors file: it has 7 bytes"), file_error);
   put(path, std::string(8, '\xFF') + "{}");
-  CHECK_THROWS_WITH_AS(tensor_file{path}, doctest::Contains("of which 2 could be"), file_error);
+  CHECK_THROWS_WITH_AS(
+      tensor_file{path},
+      doctest::Contains(": is no safetensors file: a header of 18446744073709551615 "
+                        "bytes, of which 2 could be"),
+      file_error);
+}
+
+TEST_CASE("a file that shrinks while it is read is an error") {
+  const std::string path = folder() + "/shrinks";
+  std::vector<float> x(100, 1.f);
+  write_tensors(path, {tensor<float>("x", {100}, x)});
+  const tensor_file file(path);
+  const auto bytes = get(path).size();
+  REQUIRE(::truncate(path.c_str(), off_t(bytes - 40)) == 0);
+  CHECK_THROWS_WITH_AS(file.read(file["x"], std::span(x)),
+                       sentence(path, ": ends at byte ", bytes - 40, ", it had ", bytes,
+                                "; did another program "
+                                "write to it?")
+                           .c_str(),
+                       file_error);
 }
 
 TEST_CASE("each fault of a header has its sentence") {
   const std::string four(4, 'x'), eight(8, 'x');
   CHECK(verdict("{}", "") == "");
   CHECK(verdict("{" + f32("a", "[1]", 0, 4) + "," + f32("b", "[]", 4, 8) + "}", eight) == "");
-  expect_refused("", "", "does not start with {");
+  expect_refused("", "", "is no safetensors file: at byte 0 its header does not start with {");
   expect_refused(" {}", "", "does not start with {");
-  expect_refused("{}", four, "end at 0 of 4 bytes");
+  expect_refused("{}", four, "is no safetensors file: its tensors end at 0 of 4 bytes");
   expect_refused("{}x", "", "goes on behind its closing }");
   expect_refused("{" + f32("a", "[1]", 0, 4), four, "lacks }");
   expect_refused("{" + f32("a", "[1]", 0, 4) + ",}", four, "lacks \"");
@@ -183,13 +208,15 @@ TEST_CASE("each fault of a header has its sentence") {
   expect_refused("{" + f32("a", "[1]", 0, 4) + "}", eight,
                  "end at 4 of 8 bytes; was it cut short?");
   expect_refused("{" + f32("a", "[2]", 0, 4) + "}", four, "lies from 0 to 4, its shape takes 8");
-  expect_refused("{" + f32("a", "[1]", 4, 0) + "}", four, "lies from 4 to 0");
+  expect_refused("{" + f32("a", "[1]", 4, 0) + "}", four,
+                 "is no safetensors file: tensor 'a' lies from 4 to 0");
   expect_refused("{" + f32("a", "[4294967296,4294967296]", 0, 0) + "}", "",
                  "numbers that pass 2^64");
   expect_refused("{" + f32("a", "[18446744073709551616]", 0, 0) + "}", "",
                  "numbers that pass 2^64");
   for (const char* wrong : {"[-1]", "[1.0]", "[1e0]", "[01]", "[1,]", "[\"1\"]", "[[1]]", "[true]"})
     CHECK(verdict("{" + f32("a", wrong, 0, 4) + "}", four) != "");
+  expect_refused("{" + f32("a", "[-1]", 0, 4) + "}", four, "has no whole number where one belongs");
   std::string deep = "[1";
   for (int i = 1; i < 32; ++i) deep += ",1";
   CHECK(verdict("{" + f32("a", deep + "]", 0, 4) + "}", four) == "");

@@ -33,6 +33,7 @@ TEST_CASE("a setting has ragged samples: none, one token, and longer ones over t
 }
 
 TEST_CASE("a setting that cuts nothing is refused") {
+  CHECK_THROWS_WITH_AS(rows(0, 4), "laws: 0 rows of 4 features; take 37 rows", shape_error);
   try {
     rows(12, 4);
     FAIL("no exception");

@@ -234,7 +234,8 @@ TEST_CASE("a gradient that reaches into the parameters is refused") {
   adamw<double> optimizer(table);
   std::vector<double> both(9);
   CHECK_THROWS_WITH_AS(optimizer.update(std::span(both).first(6), std::span(both).subspan(3), 1),
-                       "adamw: gradient and parameters share memory", shape_error);
+                       "adamw: gradient and parameters share memory; each has its own",
+                       shape_error);
 }
 
 TEST_CASE("restore takes another one's moments, or nothing") {
@@ -243,14 +244,19 @@ TEST_CASE("restore takes another one's moments, or nothing") {
   auto parameters = filled<double>(table.parameters, 1);
   one.update(parameters, filled<double>(table.gradients, 2), 0.1);
   const std::vector<double> none(std::size_t(table.gradients)), few(3);
-  CHECK_THROWS_WITH_AS(other.restore(1, few, none), doctest::Contains("first moments has 3"),
-                       shape_error);
-  CHECK_THROWS_WITH_AS(other.restore(1, none, few), doctest::Contains("second moments has 3"),
-                       shape_error);
-  CHECK_THROWS_WITH_AS(other.restore(-1, none, none), doctest::Contains("after -1 steps"),
-                       data_error);
+  CHECK_THROWS_WITH_AS(
+      other.restore(1, few, none),
+      sentence("adamw: restore's first moments has 3 entries, the table has ", none.size()).c_str(),
+      shape_error);
+  CHECK_THROWS_WITH_AS(
+      other.restore(1, none, few),
+      sentence("adamw: restore's second moments has 3 entries, the table has ", none.size())
+          .c_str(),
+      shape_error);
+  CHECK_THROWS_WITH_AS(other.restore(-1, none, none),
+                       "adamw: restore after -1 steps; they are not negative", data_error);
   CHECK_THROWS_WITH_AS(other.restore(1, one.second_moments(), one.first_moments()),
-                       doctest::Contains("restore's moments of p are"), data_error);
+                       doctest::Contains("adamw: restore's moments of p are"), data_error);
   CHECK(other.steps() == 0);
   CHECK(other.first_moments()[0] == 0);
   other.restore(one.steps(), one.first_moments(), one.second_moments());

@@ -46,6 +46,10 @@ TEST_CASE("a norm or a limit that cannot be is refused") {
     CHECK_THROWS_AS(clip_factor(wrong, 0), data_error);
     CHECK_THROWS_AS(clip_factor(5, wrong), data_error);
   }
+  CHECK_THROWS_WITH_AS(clip_factor(-1, 1),
+                       "clip_factor: a norm of -1; it is finite and not negative: look for the "
+                       "gradient's entries that are not, before parameters change",
+                       data_error);
   CHECK_THROWS_WITH_AS(
       clip_factor(5, -1),
       "clip_factor: a limit of -1; it is finite and not negative, and 0 means none", data_error);

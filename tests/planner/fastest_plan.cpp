@@ -42,5 +42,17 @@ TEST_CASE("a budget that cannot be met says what would do, and what was asked fo
     CHECK(words.ends_with(", with the chunk and stage that were asked for"));
     o.budget = e.least;
     CHECK(plan<double>(four, cross_entropy{}, samples, o).peak() == e.least);
+    const auto refused = [&](std::size_t budget) -> std::string {
+      o.budget = budget;
+      o.threads = 2;
+      try {
+        plan<double>(four, cross_entropy{}, samples, o);
+      } catch (const budget_error& two) {
+        return two.what();
+      }
+      return "";
+    };
+    CHECK(refused(e.least).ends_with(sentence("; with one thread ", e.least, " bytes would do")));
+    CHECK(refused(1000).ends_with(sentence("; with one thread ", e.least)));
   }
 }

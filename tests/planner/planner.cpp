@@ -144,7 +144,19 @@ TEST_CASE("options that cannot be are refused in words") {
         "plan: the model takes rows; options.features says how wide they are");
   CHECK(complaint([] {
           planner_of<model_type>(four, packed({0, position(1) << 62}), {.grains = grains});
-        }).starts_with("plan: 4611686018427387904 tokens of up to 19 features"));
+        }) ==
+        "plan: 4611686018427387904 tokens of up to 19 features are more than 64 bits can count");
+  CHECK(complaint([] {
+          planner_of<model_type>(four, packed({0, position(1) << 27}), {.grains = {8, 8}});
+        }) ==
+        "plan: 134217728 tokens are 16777216 grains of 8 rows; a plan lists 4194304 at most, so "
+        "make grains larger or samples fewer");
+  CHECK(complaint({.context = samples, .context_features = 8, .grains = grains}) ==
+        "plan: options.context is given, but no layer reads another stream");
+  CHECK(complaint({.budget = std::size_t(-1), .grains = grains}) ==
+        "plan: a budget of -1 bytes; it is not negative, and at most 2^63, which is unlimited");
+  CHECK(complaint({.grains = {8, position(1) << 40}}) ==
+        "plan: a grain of 1099511627776 rows; at most 68719476736");
   CHECK(complaint({.prefix = -1, .grains = grains}) ==
         "plan: prefix is -1; it is 0, which leaves it out, or at most 68719476736");
   CHECK(complaint([] {

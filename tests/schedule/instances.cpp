@@ -232,6 +232,9 @@ TEST_CASE("instances: layers that do not fit together are refused in words") {
         "tied_linear: shares a parameter that no layer before it owns");
   CHECK(complaint(repeat_of<linear>{0, linear(8, 8)} | linear(8, 5), 8) ==
         "repeat: 0 blocks; a model has at least one");
+  CHECK(complaint(gelu(), position(1) << 40) ==
+        "activate: rows of 1099511627776 and 1099511627776 features; at most 68719476736, and none "
+        "below 0");
   CHECK(
       complaint(linear(1 << 20, 1 << 20), 1 << 20) ==
       "linear.weight: a slot of 1048576 x 1048576 entries; at most 68719476736, and none below 0");

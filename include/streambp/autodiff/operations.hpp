@@ -84,7 +84,8 @@ inline variable rotate(variable x, position heads, const std::vector<double>& fr
   if (x.cols() != 2 * heads * position(frequencies.size()))
     throw shape_error(sentence("rotate: x has ", x.cols(), " features, ", heads, " heads of ",
                                frequencies.size(), " pairs have ",
-                               2 * heads * position(frequencies.size())));
+                               2 * heads * position(frequencies.size()),
+                               "; give a frequency for each pair of a head's features"));
   graph& g = variable::graph_of(x);
   const int a = x.in(g);
   return {g, g.append({.op = operation::rotate,
@@ -123,7 +124,7 @@ inline variable attend(variable q, const seen_rows& k, const seen_rows& v, atten
 inline variable scan(variable f, variable c, const carried_state& h) {
   if (f.cols() != h.cols || c.cols() != h.cols)
     throw shape_error(sentence("scan: f, c and the carry have ", f.cols(), ", ", c.cols(), " and ",
-                               h.cols, " columns"));
+                               h.cols, " columns; all three are alike"));
   graph& g = *h.of;
   const int a = f.in(g), b = c.in(g);
   return {g, g.append({.op = operation::scan, .a = a, .b = b, .cols = h.cols, .slot = h.slot})};

@@ -41,7 +41,7 @@ class recorder {
     const auto& slot = std::get<index<Tag>()>(*slots_);
     if (rows.cols() != slot.cols)
       throw shape_error(sentence("at.write: rows of ", rows.cols(), " columns into ", Tag::name,
-                                 " of ", slot.cols));
+                                 " of ", slot.cols, "; they are alike"));
     const int a = rows.in(*graph_);
     graph_->append({.op = operation::output, .a = a, .cols = slot.cols, .slot = index<Tag>()});
   }
@@ -61,7 +61,8 @@ class recorder {
     const carried_state state = states(tag);
     graph& g = *graph_;
     if (g.open_region != 0)
-      throw shape_error("at.recur: a recurrence within the step of another one");
+      throw shape_error(
+          "at.recur: a recurrence within the step of another one; begin it outside of the step");
     g.open_region = ++g.regions;
     const int before = g.append({.op = operation::before, .cols = state.cols, .slot = state.slot});
     const variable after = step(variable(g, before));

@@ -97,7 +97,9 @@ class tape_rows {
     const analysis& a = t.a;
     const term_list list = a.terms(root);
     if (used_ + list.size > pool)
-      throw shape_error(sentence("at.recur: the step has more than ", pool, " entry-wise terms"));
+      throw shape_error(sentence("at.recur: the step has more than ", pool,
+                                 " entry-wise terms; what does not depend on the row before is "
+                                 "computed outside of it"));
     expression_term<scalar>* const terms = terms_.data() + used_;
     used_ += list.size;
     const analysis::term_uses uses = a.uses(list, root);

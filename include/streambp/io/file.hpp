@@ -79,7 +79,9 @@ class input_file {
       const ssize_t got = ::pread(file_.number(), to, std::min(count, most), off_t(place));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) detail::fail_by_system(path_, "cannot be read", errno);
-      if (got == 0) detail::fail(path_, sentence("ends at byte ", place, ", it had ", size_));
+      if (got == 0)
+        detail::fail(path_, sentence("ends at byte ", place, ", it had ", size_,
+                                     "; did another program write to it?"));
       to += got;
       place += std::uint64_t(got);
       count -= std::size_t(got);

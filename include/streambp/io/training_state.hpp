@@ -233,7 +233,8 @@ loaded_training load_training(const std::string& path, const Engine& step,
   loaded.progress = detail::read_rest(file, table);
   const auto steps = detail::read_one<std::uint64_t>(file, file[detail::state_steps]);
   if (steps > std::uint64_t(largest_size))
-    detail::fail(path, sentence("holds ", steps, " steps, at most ", largest_size, " can be"));
+    detail::fail(path, sentence("holds ", steps, " steps of the optimizer, at most ", largest_size,
+                                " can be"));
   optimizer.restore(position(steps), first, second);
   std::copy(values.begin(), values.end(), parameters.begin());
   loaded.other_options = detail::differences(file, detail::option_facts(optimizer.options()));

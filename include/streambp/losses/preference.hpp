@@ -58,8 +58,8 @@ struct direct_preference {
                                   " segments; name two different ones"));
     for (std::size_t s = 0; s < reference.size(); ++s)
       if (!std::isfinite(reference[s]))
-        throw data_error(
-            sentence("direct_preference: reference log-probability ", s, " is ", reference[s]));
+        throw data_error(sentence("direct_preference: reference log-probability ", s, " is ",
+                                  reference[s], "; each is finite"));
   }
 };
 

@@ -48,7 +48,7 @@ class adamw {
     expect_size("parameters", parameters.size(), parameters_);
     expect_size("gradient", gradient.size(), position(first_.size()));
     if (overlap(bytes_of(parameters), bytes_of(gradient)))
-      throw shape_error("adamw: gradient and parameters share memory");
+      throw shape_error("adamw: gradient and parameters share memory; each has its own");
     expect("rate", rate, rate >= 0, "not negative");
     expect("factor", factor, factor >= 0, "not negative");
     expect_usable(gradient, factor);
