@@ -283,7 +283,7 @@ TEST_CASE("a plan that was changed by hand is refused") {
 
 TEST_CASE("a weight of a label that is not finite is refused") {
   CHECK(tokens_refused([](auto&, auto& b) { b.normaliser = 1e-320; }) ==
-        "batch: a label of sample 0 counts 1 / (9.99989e-321 * 1), which no number holds; "
+        "batch: a label of sample 1 counts 1 / (9.99989e-321 * 1), which no number holds; "
         "the normaliser or the weights are too small or too large");
   CHECK(tokens_refused([](auto& t, auto& b) {
           t.weights.assign(125, 0);
