@@ -182,7 +182,7 @@ TEST_CASE("choices that the engine could not run are refused in words") {
   planner_of<decltype(two_halves)> halves(two_halves, samples, {.features = 8, .grains = grains});
   CHECK(complaint([&] {
           halves.complete({{{0, 4}}, 16, 16, false});
-        }) == "plan: section 1 must begin a stage");
+        }) == "plan: attention (read), section 1, must begin a stage");
   const auto shared = tied();
   planner_of<decltype(shared)> one_table(shared, samples, {.grains = grains});
   CHECK(complaint([&] {

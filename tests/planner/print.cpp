@@ -36,6 +36,9 @@ step_plan made_by_hand() {
               {sweep_kind::descend, 2}, {sweep_kind::rebuild, 1}, {sweep_kind::descend, 1}};
   p.forced = std::vector<bool>(11, false);
   p.forced[7] = true;
+  p.names = {"embedding"};
+  for (const char* block : {"blocks.0.", "blocks.1.", "blocks.2.", "blocks.3.", "last."})
+    for (const char* layer : {"attention", "mlp"}) p.names.push_back(std::string(block) + layer);
   p.bytes = {
       .packing = 100, .checkpoints = 500, .stream = 0, .kept = 300, .sums = 0, .region = 100};
   p.flops = 2000000;
@@ -52,10 +55,10 @@ TEST_CASE("a plan's table, whole") {
         R"(plan      100 tokens in 2 samples, 2 threads
 chunks    4 of at most 32 rows; the head inside them, 7 of at most 16
 stages    6 over 11 sections          begins at     memories      outputs       last chunk
-          section 0                   the input     no backward   no backward   no backward
-          sections 1-6, 3 x 2         a chosen cut  recomputed    kept          recomputed
-          sections 7-8                a forced cut  kept          recomputed    kept
-          sections 9-10               a chosen cut  used at once  used at once  used at once
+          embedding                   the input     no backward   no backward   no backward
+          blocks.0.attention, 3 x 2   a chosen cut  recomputed    kept          recomputed
+          blocks.3.attention, 1 x 2   a forced cut  kept          recomputed    kept
+          last.attention, 1 x 2       a chosen cut  used at once  used at once  used at once
 bytes     checkpoints            500 B    50.0 %  rows where stages begin
           kept                   300 B    30.0 %  memories, outputs and last chunks, until backward
           largest stage          100 B    10.0 %  memories, gradients and one chunk, or the head's

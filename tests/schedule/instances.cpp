@@ -248,3 +248,16 @@ TEST_CASE("instances: models that one plan fits have one fingerprint") {
   CHECK(own != list_of(embedding(19, 8) | mlp | mlp | linear(8, 19)).fingerprint());
   CHECK(own != list_of(frozen(embedding(19, 8)) | mlp | linear(8, 19)).fingerprint());
 }
+
+TEST_CASE("a section is called by its layer with the most parameters, and where that stands") {
+  const auto labels = [](const auto& list) {
+    std::vector<std::string> all;
+    for (const auto& s : list.sections) all.push_back(s.label());
+    return all;
+  };
+  CHECK(labels(list_of(embedding(19, 8) | repeat(2, attend | named("thought", mlp)) | attend_all |
+                       linear(8, 19))) ==
+        std::vector<std::string>{"embedding", "blocks.0.attention", "blocks.0.thought.mlp",
+                                 "blocks.1.attention", "blocks.1.thought.mlp",
+                                 "attention (remember)", "attention (read)"});
+}

@@ -83,7 +83,7 @@ std::string basic_engine<Device, Model, Loss>::name_of(const section_instance& i
     all += (all.empty() ? "" : ", ") + layer;
     last = layer;
   }
-  return all.empty() ? "a layer without parameters" : all;
+  return all.empty() ? instance.label() : all;
 }
 
 }  // namespace streambp

@@ -101,6 +101,7 @@ class planner {
   step_plan complete(const plan_choice& choice) {
     step_plan p = frame_;
     p.choice = choice;
+    for (const section_instance& s : model_.sections) p.names.push_back(s.label());
     detail::set_chunks(p, choice.chunk, choice.head_chunk);
     check(choice);
     detail::set_sweeps(p, model_, couples);
@@ -273,7 +274,8 @@ class planner {
                                    " does not follow ", at, " of ", n));
       for (position i = s.first + 1; i < s.last; ++i)
         if (model_.sections[std::size_t(i)].forced_cut)
-          throw shape_error(sentence("plan: section ", i, " must begin a stage"));
+          throw shape_error(sentence("plan: ", model_.sections[std::size_t(i)].label(), ", section ", i,
+                                     ", must begin a stage"));
       at = s.last;
     }
     if (at != n) throw shape_error(sentence("plan: stages end at section ", at, " of ", n));

@@ -21,14 +21,13 @@ namespace printing {
 struct stage_words {
   position first = 0, last = 0;  // stages
   position begin = 0, end = 0;   // sections
-  std::string cut{}, memories{}, outputs{}, chunk{};
+  std::string from{}, cut{}, memories{}, outputs{}, chunk{};
 
   position count() const { return last - first; }
   position length() const { return (end - begin) / count(); }
+  // "blocks.0.attention, 3 x 2": three stages of two sections, the first of them named.
   std::string sections() const {
-    if (end - begin == 1) return sentence("section ", begin);
-    const std::string range = sentence("sections ", begin, "-", end - 1);
-    return count() == 1 ? range : sentence(range, ", ", count(), " x ", length());
+    return end - begin == 1 ? from : sentence(from, ", ", count(), " x ", length());
   }
   bool like(const stage_words& o) const {
     return std::pair(length(), cut) == std::pair(o.length(), o.cut) && memories == o.memories &&
@@ -45,6 +44,7 @@ inline stage_words words_of(const step_plan& p, position index) {
   const bool is_last = index + 1 == position(p.choice.stages.size());
   const bool with_head = is_last && p.choice.fuses_head;
   stage_words w{.first = index, .last = index + 1, .begin = s.first, .end = s.last};
+  w.from = p.names[std::size_t(s.first)];
   w.cut = s.first == 0                     ? "the input"
           : p.forced[std::size_t(s.first)] ? "a forced cut"
                                            : "a chosen cut";
@@ -73,9 +73,11 @@ inline void print_stages(std::ostream& out, const step_plan& p) {
       lines.push_back(std::move(w));
     }
   }
+  int widest = 26;
+  for (const stage_words& w : lines) widest = std::max(widest, int(w.sections().size()));
   const auto line = [&](const char* label, const std::string& sections, const stage_words& w) {
     out << table_row(
-        label, {{sections, 26}, {w.cut, 12}, {w.memories, 12}, {w.outputs, 12}, {w.chunk, 12}});
+        label, {{sections, widest}, {w.cut, 12}, {w.memories, 12}, {w.outputs, 12}, {w.chunk, 12}});
   };
   const position sections = p.choice.stages.empty() ? 0 : p.choice.stages.back().last;
   line("stages", sentence(p.choice.stages.size(), " over ", counted(sections, "section")),

@@ -16,7 +16,8 @@
 namespace streambp {
 
 struct section_instance {
-  int type = 0;  // index into split_model::trunk_types; -1: the head
+  std::string name;  // of its layer with the most parameters: blocks.3.attention
+  int type = 0;      // index into split_model::trunk_types; -1: the head
   position repetition = 0;
   position ordinal = 0;  // among the instances of its type
   int element = 0;
@@ -31,6 +32,10 @@ struct section_instance {
   std::vector<int> parameters;                   // entries of the table, by operator and slot
   std::vector<int> owned;                        // those that no layer before it owns
   position in() const { return widths[0]; }
+  // For people: blocks.3.attention, or one of its halves.
+  std::string label() const {
+    return part == half::whole ? name : name + (part == half::read ? " (read)" : " (remember)");
+  }
   position out = 0;
 };
 
@@ -179,6 +184,7 @@ struct instance_list {
     result.crosses = Section::steps.crosses();
     result.trains = Section::steps.trains();
     result.widths[0] = width;
+    position most = -1;  // parameters of a layer
     constexpr program whole = whole_program<Section>();
     for_each_index<whole.size>([&](auto i) {
       constexpr step st = whole.steps[i];
@@ -200,9 +206,14 @@ struct instance_list {
                                      " features; at most ", largest_size, ", and none below 0"));
         if constexpr (traits::takes_tokens && requires { placed_layer.layer.vocabulary; })
           vocabulary = placed_layer.layer.vocabulary;
+        const position before = table.parameters;
         std::apply(
             [&](const auto&... slot) { (declare<placed_type::trains>(slot, name, result), ...); },
             traits::slots(placed_layer.layer, in));
+        if (const position own = table.parameters - before; own > most) {
+          most = own;
+          result.name = name;
+        }
       }
     });
     result.out = result.widths[Section::steps.result];

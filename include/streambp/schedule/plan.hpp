@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "../core/grain.hpp"
@@ -72,6 +73,7 @@ struct step_plan {
   position least_flops = 0;  // of plain backpropagation
   double cost = 0;           // flops weighted by the rate that the chunk's rows reach
   std::vector<bool> forced;  // by section: a stage must begin here
+  std::vector<std::string> names;  // by section
   std::size_t budget = 0;    // bytes that were allowed; 0: any number
   length_limit limit;
   std::uint64_t model = 0;  // fingerprint of the one it was made for
