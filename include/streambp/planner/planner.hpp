@@ -274,8 +274,8 @@ class planner {
                                    " does not follow ", at, " of ", n));
       for (position i = s.first + 1; i < s.last; ++i)
         if (model_.sections[std::size_t(i)].forced_cut)
-          throw shape_error(sentence("plan: ", model_.sections[std::size_t(i)].label(), ", section ", i,
-                                     ", must begin a stage"));
+          throw shape_error(sentence("plan: ", model_.sections[std::size_t(i)].label(),
+                                     ", section ", i, ", must begin a stage"));
       at = s.last;
     }
     if (at != n) throw shape_error(sentence("plan: stages end at section ", at, " of ", n));

@@ -44,7 +44,8 @@ inline stage_words words_of(const step_plan& p, position index) {
   const bool is_last = index + 1 == position(p.choice.stages.size());
   const bool with_head = is_last && p.choice.fuses_head;
   stage_words w{.first = index, .last = index + 1, .begin = s.first, .end = s.last};
-  w.from = p.names[std::size_t(s.first)];
+  w.from = s.first < position(p.names.size()) ? p.names[std::size_t(s.first)]
+                                              : sentence("section ", s.first);
   w.cut = s.first == 0                     ? "the input"
           : p.forced[std::size_t(s.first)] ? "a forced cut"
                                            : "a chosen cut";

@@ -69,12 +69,12 @@ struct step_plan {
   std::vector<position> context_grains, context_chunks;  // edges in the other stream
   std::vector<sweep> sweeps;
   byte_table bytes;
-  position flops = 0;        // of one value and gradient, as the primitives count them
-  position least_flops = 0;  // of plain backpropagation
-  double cost = 0;           // flops weighted by the rate that the chunk's rows reach
-  std::vector<bool> forced;  // by section: a stage must begin here
+  position flops = 0;              // of one value and gradient, as the primitives count them
+  position least_flops = 0;        // of plain backpropagation
+  double cost = 0;                 // flops weighted by the rate that the chunk's rows reach
+  std::vector<bool> forced;        // by section: a stage must begin here
   std::vector<std::string> names;  // by section
-  std::size_t budget = 0;    // bytes that were allowed; 0: any number
+  std::size_t budget = 0;          // bytes that were allowed; 0: any number
   length_limit limit;
   std::uint64_t model = 0;  // fingerprint of the one it was made for
   std::uint64_t seal = 0;   // of what the planner derived: see seal.hpp
