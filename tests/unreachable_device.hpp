@@ -3,11 +3,11 @@
 #pragma once
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <streambp/cpu/device.hpp>
 #include <streambp/primitives/device.hpp>
@@ -16,70 +16,85 @@
 
 namespace streambp::unreachable {
 
-// A block of the device's; a host that reads or writes there ends with a segmentation fault.
-class memory {
+// All of the device's pages: one mapping, of huge pages where the system gives them, so that one
+// call changes few entries when it opens or closes them.
+class pages {
  public:
-  memory() = default;
-  explicit memory(std::size_t bytes) : size_(bytes) {
-    if (bytes == 0) return;
-    const auto page = std::size_t(::sysconf(_SC_PAGESIZE));
-    mapped_ = (bytes + page - 1) / page * page;
-    void* const at =
-        ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw error("unreachable: no memory");
-    data_ = static_cast<std::byte*>(at);
-    std::memset(data_, 0xff, mapped_);  // NaN
-    blocks().push_back({data_, mapped_});
-    allow(depth() > 0);
+  static std::byte* take(std::size_t bytes) {
+    auto& used = all().used_;
+    std::size_t at = 0;  // the first gap that is wide enough
+    auto next = used.begin();
+    for (; next != used.end() && next->first < at + bytes; ++next) at = next->second;
+    if (at + bytes > size) throw error("unreachable: no memory");
+    used.insert(next, {at, at + bytes});
+    const opened open;
+    std::memset(all().start_ + at, 0xff, bytes);  // NaN
+    return all().start_ + at;
   }
-  memory(memory&& other) noexcept { swap(other); }
-  memory& operator=(memory&& other) noexcept {
-    swap(other);
-    return *this;
+  static void give_back(std::byte* block) {
+    std::erase_if(all().used_, [&](const auto& b) { return all().start_ + b.first == block; });
   }
-  ~memory() {
-    if (data_ == nullptr) return;
-    std::erase_if(blocks(), [&](const auto& b) { return b.first == data_; });
-    ::munmap(data_, mapped_);
-  }
-
-  std::byte* data() const { return data_; }
-  std::size_t size() const { return size_; }
 
   // While one lives, pages have access.
   class opened {
    public:
     opened() {
-      if (depth()++ == 0) allow(true);
+      if (all().open_++ == 0) allow(true);
     }
     opened(const opened&) = delete;
     opened& operator=(const opened&) = delete;
     ~opened() {
-      if (--depth() == 0) allow(false);
+      if (--all().open_ == 0) allow(false);
     }
   };
 
  private:
-  static std::vector<std::pair<std::byte*, std::size_t>>& blocks() {
-    static std::vector<std::pair<std::byte*, std::size_t>> all;
-    return all;
+  static constexpr std::size_t huge = std::size_t(1) << 21, size = 16 * huge;
+
+  pages() {
+    void* at = ::mmap(nullptr, size + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw error("unreachable: no address space");
+    std::size_t room = size + huge;
+    start_ = static_cast<std::byte*>(std::align(huge, size, at, room));
+    ::madvise(start_, size, MADV_HUGEPAGE);
   }
-  static int& depth() {
-    static int open = 0;
-    return open;
+  static pages& all() {
+    static pages p;
+    return p;
   }
   static void allow(bool access) {
-    for (const auto& [at, bytes] : blocks())
-      ::mprotect(at, bytes, access ? PROT_READ | PROT_WRITE : PROT_NONE);
-  }
-  void swap(memory& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    std::swap(mapped_, other.mapped_);
+    ::mprotect(all().start_, size, access ? PROT_READ | PROT_WRITE : PROT_NONE);
   }
 
+  std::byte* start_ = nullptr;
+  std::vector<std::pair<std::size_t, std::size_t>> used_;  // [from, to), ascending
+  int open_ = 0;
+};
+
+// A block of the device's; a host that reads or writes there ends with a segmentation fault.
+class memory {
+ public:
+  memory() = default;
+  explicit memory(std::size_t bytes)
+      : data_(bytes == 0 ? nullptr : pages::take(whole_pages(bytes))), size_(bytes) {}
+  memory(memory&& other) noexcept { *this = std::move(other); }
+  memory& operator=(memory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~memory() {
+    if (data_) pages::give_back(data_);
+  }
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  static std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
   std::byte* data_ = nullptr;
-  std::size_t size_ = 0, mapped_ = 0;
+  std::size_t size_ = 0;
 };
 
 template <class Scalar>
@@ -105,7 +120,7 @@ class device : public primitives::counting<Scalar> {
     cpu::workers<Scalar>& operator*() const { return *workers_; }
 
    private:
-    memory::opened pages_;
+    pages::opened open_;
     cpu::workers<Scalar>* workers_;
   };
   running enter(const char* name) { return running(does_.enter(name)); }
@@ -120,14 +135,14 @@ class buffer {
  public:
   explicit buffer(std::size_t entries) : memory_(entries * sizeof(Scalar)) {}
   explicit buffer(std::span<const Scalar> of) : buffer(of.size()) {
-    const memory::opened open;
+    const pages::opened open;
     std::copy(of.begin(), of.end(), span().begin());
   }
   std::span<Scalar> span() const {
     return {reinterpret_cast<Scalar*>(memory_.data()), memory_.size() / sizeof(Scalar)};
   }
   std::vector<Scalar> copy() const {
-    const memory::opened open;
+    const pages::opened open;
     return {span().begin(), span().end()};
   }
 

@@ -34,6 +34,11 @@ TEST_CASE_TEMPLATE("copies, sums and scalings of rows", S, float, double) {
       copy(on, *a, *y);
       scale(on, 0.3, *y);
       check_each(y, [&](position i, position j) { return S(0.3) * a(i, j); });
+      copy(on, *a, *y);
+      shift(on, -0.7, *y);
+      check_each(y, [&](position i, position j) { return a(i, j) + S(-0.7); });
+      fill(on, S(2.5), *y);
+      check_each(y, [&](position, position) { return S(2.5); });
       zero(on, *y);
       check_each(y, [&](position, position) { return S(0); });
     }
@@ -65,6 +70,8 @@ TEST_CASE("a device that counts only touches nothing") {
   view<float> shape(nullptr, 5, 7);
   zero(on, shape);
   add(on, shape, shape);
+  fill(on, 1.f, shape);
+  shift(on, 1, shape);
   const view<float> row(nullptr, 1, 7);
   const position grains[] = {0, 5};
   add_bias(on, row, shape);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -22,4 +23,25 @@ TEST_CASE("the first entry that is not finite, wherever it stands") {
     CHECK(found.has_value() != between);
     if (found) CHECK(200 * found->row + found->column == (at == 199 ? 4095 : at));
   }
+}
+
+TEST_CASE("rows to the host and back, without their gaps") {
+  cpu::device<float> on(1);
+  std::vector<float> numbers(40), other(40, -1);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(i);
+  const view<float> rows(numbers.data() + 3, 4, 6, 9), back(other.data() + 1, 4, 6, 8);
+  std::vector<float> host(24);
+  read_rows(on, rows, host);
+  write_rows(on, host, back);
+  double sum = 0;
+  for (position i = 0; i < 4; ++i)
+    for (position j = 0; j < 6; ++j) {
+      const auto number = float(3 + 9 * i + j);
+      CHECK(host[std::size_t(6 * i + j)] == number);
+      CHECK(back(i, j) == number);
+      sum += (1 + double(j)) * double(number);
+    }
+  CHECK(std::count(other.begin(), other.end(), -1) == 40 - 24);
+  std::vector<float> factors{1, 2, 3, 4, 5, 6};
+  CHECK(sum_of_products(on, view<float>(factors.data(), 4, 6, 0), rows) == sum);
 }

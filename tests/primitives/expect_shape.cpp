@@ -20,6 +20,7 @@ view<double> of(position rows, position cols) {
   static std::vector<double> numbers(1000);
   return {numbers.data(), rows, cols};
 }
+std::span<double> numbers(position count) { return {of(1, count).data, std::size_t(count)}; }
 
 struct call {
   std::function<void(on_type&)> make;
@@ -75,6 +76,12 @@ const std::vector<call> calls{
      "chunk"},
     {[](on_type& on) { add_weight_gradient(on, of(6, 8), of(6, 16), of(8, 16), {}); },
      "add_weight_gradient: grains has no edge; give at.grains() of the rows' chunk"},
+    {[](on_type& on) { read_rows(on, of(6, 3), numbers(17)); },
+     "read_rows: to has 17 entries, wanted (rows x columns = 18)"},
+    {[](on_type& on) { write_rows(on, numbers(19), of(6, 3)); },
+     "write_rows: from has 19 entries, wanted (rows x columns = 18)"},
+    {[](on_type& on) { sum_of_products(on, of(6, 3), of(6, 4)); },
+     "sum_of_products: c is 6 x 3, wanted (rows = 6, columns = 4)"},
     {[](on_type& on) { copy(on, of(6, 3), of(6, 4)); },
      "copy: x is 6 x 3, wanted (rows = 6, columns = 4)"},
     {[](on_type& on) { add(on, of(5, 4), of(6, 4)); },

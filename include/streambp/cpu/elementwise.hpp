@@ -11,8 +11,19 @@ namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
 template <class S>
+void fill(workers<S>& on, S value, view<S> y) {
+  for_rows(on, y.rows, y.cols, [&](position i) { std::fill_n(y.row(i), y.cols, value); });
+}
+template <class S>
 void zero(workers<S>& on, view<S> y) {
-  for_rows(on, y.rows, y.cols, [&](position i) { std::fill(y.row(i), y.row(i) + y.cols, S(0)); });
+  fill(on, S(0), y);
+}
+
+template <class S>
+void shift(workers<S>& on, double value, view<S> y) {
+  for_rows(on, y.rows, y.cols, [&](position i) {
+    for (position j = 0; j < y.cols; ++j) y(i, j) += S(value);
+  });
 }
 
 template <class S>

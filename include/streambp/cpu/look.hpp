@@ -1,4 +1,4 @@
-// What the host sees of rows: whether they are finite, and single entries.
+// What passes between rows and the host.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,23 @@ position first_not_finite(workers<S>&, view<const S> x) {
         if (!std::isfinite(at[i])) return t * x.cols + j + i;
     }
   return x.rows * x.cols;
+}
+
+template <class S>
+void read_rows(workers<S>&, view<const S> x, std::span<S> to) {
+  for (position i = 0; i < x.rows; ++i) std::copy_n(x.row(i), x.cols, to.data() + i * x.cols);
+}
+template <class S>
+void write_rows(workers<S>&, std::span<const S> from, view<S> y) {
+  for (position i = 0; i < y.rows; ++i) std::copy_n(from.data() + i * y.cols, y.cols, y.row(i));
+}
+
+template <class S>
+double sum_of_products(workers<S>&, view<const S> c, view<const S> y) {
+  double sum = 0;
+  for (position i = 0; i < y.rows; ++i)
+    for (position j = 0; j < y.cols; ++j) sum += double(c(i, j)) * double(y(i, j));
+  return sum;
 }
 
 template <class S>

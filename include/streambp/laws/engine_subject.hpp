@@ -5,7 +5,7 @@
 
 #include "../engine/default_engine.hpp"
 #include "allocations.hpp"
-#include "guarded.hpp"
+#include "guarded_array.hpp"
 #include "plan_choices.hpp"
 #include "stack.hpp"
 #include "trial_model.hpp"
@@ -18,14 +18,11 @@ struct functional {
   view<const Scalar> c;  // (tokens, results)
   view<Scalar> seen;     // (tokens, results)
 
-  double rows(auto&, position first, view<Scalar> y) const {
-    double value = 0;
-    for (position i = 0; i < y.rows; ++i)
-      for (position j = 0; j < y.cols; ++j) {
-        seen(first + i, j) = y(i, j);
-        value += double(c(first + i, j)) * double(y(i, j));
-        y(i, j) = c(first + i, j);
-      }
+  double rows(auto& on, position first, view<Scalar> y) const {
+    const auto own = [&](auto rows) { return rows.middle_rows(first, y.rows); };
+    const double value = sum_of_products(on, own(c), y);
+    copy(on, y, own(seen));
+    copy(on, own(c), y);
     return value;
   }
 };
@@ -35,7 +32,7 @@ inline constexpr bool is_functional = false;
 template <class Scalar>
 inline constexpr bool is_functional<functional<Scalar>> = true;
 
-template <class Scalar, class Model, class Loss>
+template <class Device, class Model, class Loss>
 class engine_stepper : public stepper {
  public:
   engine_stepper(const step_plan& plan, const Model& model, const Loss& loss, const subject& of)
@@ -45,12 +42,14 @@ class engine_stepper : public stepper {
 
   double value(const given& data) override {
     buffers b(*this, data);
+    b.each([&](auto& a) { a.push(on_); });
     poison_arena();
     return engine_.value(b.parameters.span(), b.batch);
   }
 
   outcome step(const given& data, const outcome* start) override {
     buffers b(*this, data, start);
+    b.each([&](auto& a) { a.push(on_); });
     poison_arena();
     engine_.reset_flops();
     outcome result;
@@ -59,20 +58,23 @@ class engine_stepper : public stepper {
       result.value = engine_.add_gradient(b.parameters.span(), b.batch, b.gradient.span());
     });
     const std::int64_t asked = allocations - before;
+    b.each([&](auto& a) { a.pull(on_); });
     check(asked, stack, data, b);
     collect(result, data, b);
     return result;
   }
 
  private:
-  using device = default_device<Scalar>;
+  using Scalar = typename Device::scalar;
 
   static constexpr bool on_layer = is_functional<Loss>;
 
   // The caller's side of a step, each array between margins of poison.
   struct buffers {
-    guarded_buffer<Scalar> parameters, rows, context, c, weights, initial;
-    guarded_buffer<Scalar> gradient, d_rows, d_context, d_initial, seen;
+    using array = guarded_array<Device>;
+    array parameters, rows, context, c, initial;
+    array gradient, d_rows, d_context, d_initial, seen;
+    guarded_buffer<Scalar> weights;  // the host's, as labels are
     streambp::batch<Scalar> batch;
 
     buffers(engine_stepper& by, const given& d, const outcome* start = nullptr)
@@ -80,16 +82,16 @@ class engine_stepper : public stepper {
           rows(d.rows),
           context(d.context),
           c(d.c),
-          weights(d.weights),
           initial(d.initial),
           gradient(std::size_t(by.engine_.parameters().gradients)),
           d_rows(d.rows.size()),
           d_context(d.context.size()),
           d_initial(d.initial.size()),
-          seen(d.c.size()) {
+          seen(d.c.size()),
+          weights(d.weights) {
       const position tokens = d.samples.tokens();
       for (auto* g : {&gradient, &d_rows, &d_context, &d_initial})
-        std::fill(g->span().begin(), g->span().end(), Scalar(0));
+        std::fill(g->host().begin(), g->host().end(), Scalar(0));
       if (start) put(*start, by.engine_.parameters());
       batch.tokens = d.tokens;
       if (by.of_.features > 0) {
@@ -117,10 +119,10 @@ class engine_stepper : public stepper {
       for (const tensor& t : start.tensors) {
         std::span<Scalar> to;
         if (t.kind == tensor_kind::parameter)
-          to = gradient.span().subspan(entry(table, t).gradient);
-        if (t.kind == tensor_kind::input) to = d_rows.span();
-        if (t.kind == tensor_kind::context) to = d_context.span();
-        if (t.kind == tensor_kind::initial) to = d_initial.span();
+          to = gradient.host().subspan(entry(table, t).gradient);
+        if (t.kind == tensor_kind::input) to = d_rows.host();
+        if (t.kind == tensor_kind::context) to = d_context.host();
+        if (t.kind == tensor_kind::initial) to = d_initial.host();
         for (std::size_t i = 0; i < t.data.size() && !to.empty(); ++i) to[i] = Scalar(t.data[i]);
       }
     }
@@ -128,10 +130,21 @@ class engine_stepper : public stepper {
       return table[t.name.substr(std::strlen(gradient_of))];
     }
     bool intact(const given& d) {
-      return parameters.holds(d.parameters) && rows.holds(d.rows) && context.holds(d.context) &&
-             initial.holds(d.initial) && weights.holds(d.weights) && gradient.margins_untouched() &&
-             d_rows.margins_untouched() && d_context.margins_untouched() &&
-             d_initial.margins_untouched();
+      bool untouched = weights.holds(d.weights);
+      const auto holds = [&](array& a, const auto& given) {
+        untouched = untouched && a.pulled().holds(given);
+      };
+      holds(parameters, d.parameters), holds(rows, d.rows), holds(context, d.context);
+      holds(initial, d.initial);
+      for (auto* g : {&gradient, &d_rows, &d_context, &d_initial})
+        untouched = untouched && g->pulled().margins_untouched();
+      return untouched;
+    }
+    template <class F>
+    void each(const F& f) {
+      for (array* a : {&parameters, &rows, &context, &c, &initial, &gradient, &d_rows, &d_context,
+                       &d_initial, &seen})
+        f(*a);
     }
   };
 
@@ -140,7 +153,10 @@ class engine_stepper : public stepper {
   // What a step finds in its arena is nobody's business: NaN in fp32 and fp64.
   void poison_arena() {
     const auto block = engine_.block();
-    std::memset(const_cast<std::byte*>(block.data()), 0xff, block.size());
+    auto* const start = reinterpret_cast<Scalar*>(const_cast<std::byte*>(block.data()));
+    Scalar nan;
+    std::memset(&nan, 0xff, sizeof nan);
+    fill(on_, nan, {start, 1, position(block.size() / sizeof nan)});
   }
 
   // Laws of every single step.
@@ -176,7 +192,7 @@ class engine_stepper : public stepper {
         to.tensors.push_back({std::move(name), kind, cols, offset, {from.begin(), from.end()}});
     };
     if constexpr (on_layer) {
-      add("y", tensor_kind::output, of_.results, 0, b.seen.span());
+      add("y", tensor_kind::output, of_.results, 0, b.seen.host());
     } else if constexpr (!loss_traits<Loss>::sees_rows) {
       std::vector<double> scored(std::size_t(data.samples.tokens()));
       engine_.log_probabilities(b.parameters.span(), b.batch, scored);
@@ -185,22 +201,23 @@ class engine_stepper : public stepper {
     for (const auto& entry : engine_.parameters().entries)
       if (entry.gradient >= 0)
         add(gradient_of + entry.name, tensor_kind::parameter, entry.cols, entry.offset,
-            b.gradient.span().subspan(entry.gradient, entry.size()));
+            b.gradient.host().subspan(entry.gradient, entry.size()));
     if (of_.features > 0)
-      add("gradient of x", tensor_kind::input, of_.features, 0, b.d_rows.span());
+      add("gradient of x", tensor_kind::input, of_.features, 0, b.d_rows.host());
     if (!data.context.empty())
-      add("gradient of the context", tensor_kind::context, of_.features, 0, b.d_context.span());
-    add("gradient of the initial state", tensor_kind::initial, 1, 0, b.d_initial.span());
+      add("gradient of the context", tensor_kind::context, of_.features, 0, b.d_context.host());
+    add("gradient of the initial state", tensor_kind::initial, 1, 0, b.d_initial.host());
   }
 
   const subject& of_;
-  basic_engine<device, Model, Loss> engine_;
+  basic_engine<Device, Model, Loss> engine_;
+  Device on_{1};  // fills, reads and writes arrays
 };
 
-template <class Scalar, class Layer, class Loss>
+template <class Scalar, class Layer, class Loss, class Device = default_device<Scalar>>
 class engine_subject : public subject {
  public:
-  using device = default_device<Scalar>;
+  using device = Device;
   static constexpr bool as_given = !is_functional<Loss>;
   using model_type = decltype(trial_model<as_given>(std::declval<const Layer&>(),
                                                     std::declval<watch&>(), setting{}));
@@ -212,6 +229,7 @@ class engine_subject : public subject {
         loss_(loss),
         grains_(s.grains),
         list_(model_, s.features) {
+    reaches_rows = Device::is_host;
     features = s.features;
     results = list_.head.out;
     split = list_.head.split;
@@ -241,7 +259,7 @@ class engine_subject : public subject {
     return planner<device, model_type, Loss>(model_, samples, options_for(prefix, beside)).plain();
   }
   std::unique_ptr<stepper> run(const step_plan& plan) override {
-    return std::make_unique<engine_stepper<Scalar, model_type, Loss>>(plan, model_, loss_, *this);
+    return std::make_unique<engine_stepper<Device, model_type, Loss>>(plan, model_, loss_, *this);
   }
 
  private:

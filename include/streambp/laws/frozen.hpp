@@ -12,7 +12,7 @@ namespace streambp::laws {
 inline void check_frozen(report& r, subject& trained, subject& frozen, const given& data) {
   const step_plan plan = trained.streamed(data.samples, data.prefix, data.beside);
   const step_plan cheap = frozen.streamed(data.samples, data.prefix, data.beside);
-  frozen.watched = {.on = true, .poison = std::nan("")};
+  frozen.watched = {.on = frozen.reaches_rows, .poison = std::nan("")};
   frozen.run(cheap)->step(data);
   const std::string written = std::exchange(frozen.watched, {}).written;
   if (!written.empty()) {

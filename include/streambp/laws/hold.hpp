@@ -30,7 +30,10 @@ inline void judge(report& r, subject& of, const given& data, const tolerance& al
   const outcome streamed = of.run(plans.streamed)->step(data);
 
   check_recomputation(r, of, data, plans.streamed);
-  if (!r.breaks(law::recomputation)) check_watched(r, of, data, plans.streamed, streamed);
+  if (!of.reaches_rows)
+    r.skip(law::declaration, "the host cannot watch rows in this device's memory");
+  else if (!r.breaks(law::recomputation))
+    check_watched(r, of, data, plans.streamed, streamed);
   if (!r.breaks(law::recomputation) && !r.breaks(law::declaration))
     check_finite(r, streamed, data, plans.streamed);
   if (r.breaks(law::recomputation) || r.breaks(law::declaration) || r.breaks(law::nothing_to_see) ||
@@ -57,7 +60,7 @@ inline void judge(report& r, subject& of, const given& data, const tolerance& al
   if (r && !of.scores && !of.owns_rows && !of.couples)
     check_length(r, of, data, streamed, allowed, plans.streamed.shape.grains.tile);
   if (r && !of.owns_rows) check_randomness(r, of, data, plans.streamed);
-  if (r) check_task_order(r, of, data, streamed);
+  if (r && of.reaches_rows) check_task_order(r, of, data, streamed);
   if (of.single) return;
   check_differences(r, of, data, plans.streamed, streamed, allowed);
 }
@@ -105,24 +108,25 @@ inline void judge_together(report& r, subject& exact, subject& single, const set
   }
 }
 
-// A layer, or a composition. Throws shape_error when it does not take the setting's rows.
-template <class Layer>
+// A layer, or a composition, on a device. Throws shape_error when it does not take the setting's
+// rows.
+template <template <class> class Device = default_device, class Layer>
 report hold(const Layer& layer, const setting& s) {
   static_assert(
       !names_term<Layer> && !names_summary<Layer>,
       "laws::hold is for layers, and this is a loss: write laws::hold_loss(loss, setting)");
   report r;
-  if constexpr (explain_model<Layer, device_sites<default_device<double>>>()) {
-    engine_subject<double, Layer, functional<double>> exact(layer, {}, s);
+  if constexpr (explain_model<Layer, device_sites<Device<double>>>()) {
+    engine_subject<double, Layer, functional<double>, Device<double>> exact(layer, {}, s);
     judge(r, exact, s);
-    engine_subject<float, Layer, functional<float>> single(layer, {}, s);
+    engine_subject<float, Layer, functional<float>, Device<float>> single(layer, {}, s);
     judge(r, single, s);
     judge_together(r, exact, single, s);
     if constexpr (has_parameters<Layer>) {
       r.speak_of("fp64");
       const auto still = streambp::frozen(layer);
-      engine_subject<double, std::decay_t<decltype(still)>, functional<double>> frozen(still, {},
-                                                                                       s);
+      engine_subject<double, std::decay_t<decltype(still)>, functional<double>, Device<double>>
+          frozen(still, {}, s);
       given data = data_for(exact, s, 0);
       data.initial.clear();
       check_frozen(r, exact, frozen, data);

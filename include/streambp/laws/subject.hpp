@@ -65,10 +65,11 @@ class subject {
   bool single = false;  // fp32
   bool scores = false;  // a loss is on trial: labels count
   std::int32_t ignored = -100;
-  bool couples = false;    // the value is no sum over samples
-  bool owns_rows = false;  // a loss that may hold rows of its own, by their place in the batch
-  watch watched{};         // of the layers inside
-  report* into = nullptr;  // steps report broken promises here
+  bool reaches_rows = true;  // the host can watch what a layer's calls read and write
+  bool couples = false;      // the value is no sum over samples
+  bool owns_rows = false;    // a loss that may hold rows of its own, by their place in the batch
+  watch watched{};           // of the layers inside
+  report* into = nullptr;    // steps report broken promises here
 
   double epsilon() const {
     return single ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();

@@ -8,22 +8,21 @@ namespace streambp {
 namespace laws {
 
 // Rows that hold more than they should for the time of a call that adds to them.
-template <class Rows>
+template <class Device, class Rows>
 class lifted_rows {
  public:
-  lifted_rows(Rows rows, double by) : rows_(rows), by_(by) { add(by_); }
+  lifted_rows(Device& on, Rows rows, double by) : on_(on), rows_(rows), by_(by) { add(by_); }
   ~lifted_rows() { add(-by_); }
   lifted_rows(const lifted_rows&) = delete;
   lifted_rows& operator=(const lifted_rows&) = delete;
 
  private:
   void add(double amount) {
-    if (amount == 0 || rows_.data == nullptr) return;
-    for (position i = 0; i < rows_.rows; ++i)
-      for (position j = 0; j < rows_.cols; ++j)
-        rows_(i, j) += std::decay_t<decltype(rows_(i, j))>(amount);
+    if constexpr (requires { shift(on_, amount, rows_); })  // rows are lifted, tokens are not
+      if (amount != 0 && rows_.data != nullptr) shift(on_, amount, rows_);
   }
 
+  Device& on_;
   Rows rows_;
   double by_;
 };
@@ -38,11 +37,11 @@ class watched_loops {
     if constexpr (requires { w.by->tasks->look_at(rows); }) w.by->tasks->look_at(rows);
     for (const auto* of : {&at.cell.value, &at.cell.gradient, &at.cell.kept})
       for (const auto& slot : *of) w.by->tasks->look_at(slot);
-    at.on.run_by(w.by->tasks);
+    if constexpr (requires { at.on.run_by(w.by->tasks); }) at.on.run_by(w.by->tasks);
   }
   ~watched_loops() {
     if (w_.by->tasks == nullptr) return;
-    at_.on.run_by(nullptr);
+    if constexpr (requires { at_.on.run_by(nullptr); }) at_.on.run_by(nullptr);
     w_.by->tasks->look_away();
   }
   watched_loops(const watched_loops&) = delete;
@@ -103,7 +102,7 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   static void backward(const watched& w, At& at, X x, Y y, Y dy, Y dx) {
     if (at.on.counts_only()) return traits::backward(w.layer, at, x, y, dy, dx);
     if (!w.by->on) {
-      const laws::lifted_rows<Y> lifted(dx, w.by->lift);
+      const laws::lifted_rows lifted(at.on, dx, w.by->lift);
       const laws::watched_loops<L, At, Y> loops(w, at, dx);
       return traits::backward(w.layer, at, x, y, dy, dx);
     }
@@ -125,7 +124,7 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   static void release(const watched& w, At& at, X x, Y dx) {
     if (at.on.counts_only()) return traits::release(w.layer, at, x, dx);
     if (!w.by->on) {
-      const laws::lifted_rows<Y> lifted(dx, w.by->lift);
+      const laws::lifted_rows lifted(at.on, dx, w.by->lift);
       const laws::watched_loops<L, At, Y> loops(w, at, dx);
       return traits::release(w.layer, at, x, dx);
     }

@@ -14,6 +14,18 @@ void zero(D& on, written<D> y) {
   if (const auto with = on.enter("zero")) zero(*with, y);
 }
 
+// y = value, its bits if it is NaN
+template <device D>
+void fill(D& on, scalar_of<D> value, written<D> y) {
+  if (const auto with = on.enter("fill")) fill(*with, value, y);
+}
+
+// y += value
+template <device D>
+void shift(D& on, double value, written<D> y) {
+  if (const auto with = on.enter("shift")) shift(*with, value, y);
+}
+
 // y = x
 template <device D>
 void copy(D& on, given<D> x, written<D> y) {

@@ -1,9 +1,11 @@
-// What the host sees of rows: whether they are finite, and single entries.
+// What passes between rows and the host: copies, single entries, sums, whether all are finite.
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "device.hpp"
+#include "expect_shape.hpp"
 
 namespace streambp::primitives {
 
@@ -12,6 +14,26 @@ template <device D>
 position first_not_finite(D& on, given<D> x) {
   if (const auto with = on.enter("first_not_finite")) return first_not_finite(*with, x);
   return x.rows * x.cols;
+}
+
+// to = x, or y = from; row by row without gaps.
+template <device D>
+void read_rows(D& on, given<D> x, std::span<scalar_of<D>> to) {
+  expect_count("read_rows", "to", to.size(), {"rows x columns", x.rows * x.cols});
+  if (const auto with = on.enter("read_rows")) read_rows(*with, x, to);
+}
+template <device D>
+void write_rows(D& on, std::span<const scalar_of<D>> from, written<D> y) {
+  expect_count("write_rows", "from", from.size(), {"rows x columns", y.rows * y.cols});
+  if (const auto with = on.enter("write_rows")) write_rows(*with, from, y);
+}
+
+// Σ c ∘ y in double precision, row by row.
+template <device D>
+double sum_of_products(D& on, given<D> c, given<D> y) {
+  expect_alike("sum_of_products", "c", c, y);
+  if (const auto with = on.enter("sum_of_products")) return sum_of_products(*with, c, y);
+  return 0;
 }
 
 // x(i, j)
