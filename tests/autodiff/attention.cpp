@@ -131,6 +131,19 @@ struct two_keys : derived_attention<past> {
   }
 };
 
+struct wide_keys : derived_attention<past> {
+  void remember(auto& at, auto x) const {
+    at.write(by_hand::k, matmul(x, at[by_hand::wk]));
+    at.write(by_hand::v, concatenate(x, x));
+  }
+};
+
+TEST_CASE("what is written to a memory is as wide as it") {
+  CHECK_THROWS_WITH_AS(layer_traits<wide_keys>::slots(wide_keys{small<past>(16)}, 16),
+                       "layer: at.write: rows of 32 columns into v of 8; they are alike",
+                       shape_error);
+}
+
 TEST_CASE("every memory is written once") {
   CHECK_THROWS_WITH_AS(
       layer_traits<no_values>::slots(no_values{small<past>(16)}, 16),

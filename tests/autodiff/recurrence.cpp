@@ -46,6 +46,7 @@ struct named {
 struct recurrent : named {
   position width;
   bool lstm;
+  int sums = 0;  // of one long expression, which is computed again for each
   recurrent(position width, bool lstm) : width(width), lstm(lstm) {}
 
   auto slots(position in) const {
@@ -57,7 +58,13 @@ struct recurrent : named {
     const position d = width;
     const auto zx = matmul(x, at[w]);
     if (!lstm)
-      return at.recur(h, [&](auto before) { return tanh(matmul(before, at[u]) + zx + at[b]); });
+      return at.recur(h, [&](auto before) {
+        auto after = tanh(matmul(before, at[u]) + zx + at[b]);
+        auto bent = after;
+        for (int i = 0; i < 2 * sums; ++i) bent = tanh(bent);
+        for (int i = 0; i < sums; ++i) after = after + row_sum(bent);
+        return after;
+      });
     const auto both = at.recur(h, [&](auto before) {
       const auto z = matmul(slice(before, 0, d), at[u]) + zx + at[b];
       const auto c = sigmoid(slice(z, 0, d)) * slice(before, d, d) +
@@ -98,6 +105,16 @@ TEST_CASE("recurrences keep the laws") {
   laws::setting alone = laws::rows(37, 6);
   alone.twice = false;  // two in a row bend more than the tolerance of differences allows
   CHECK(laws::hold(twice{}, alone));
+}
+
+TEST_CASE("a step that is too long is refused") {
+  recurrent layer(6, false);
+  layer.sums = 17;
+  CHECK_THROWS_WITH_AS(
+      laws::hold(layer, laws::rows(37, 6)),
+      "at.recur: the step has more than 512 entry-wise terms; what does not depend on the row "
+      "before is computed outside of it",
+      shape_error);
 }
 
 struct carried_twice : derived_gated {

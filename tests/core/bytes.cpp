@@ -2,9 +2,17 @@
 
 #include <doctest/doctest.h>
 
+#include <type_traits>
+
 using namespace streambp;
 
 static_assert(3_KiB == 3072 && 2_MiB == 2097152 && 5_GiB == std::size_t(5) * 1024 * 1024 * 1024);
+
+template <unsigned long long GiB>
+concept counted = requires {
+  typename std::integral_constant<std::size_t, shifted(GiB, 30)>;
+};
+static_assert(counted<(1ull << 34) - 1> && !counted<1ull << 34>);
 
 TEST_CASE("bytes in words") {
   CHECK(bytes_in_words(0) == "0 B");

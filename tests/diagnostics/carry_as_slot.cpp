@@ -1,4 +1,4 @@
-// expect: a carry's states are at.states(tag)
+// expect: a carry's states are at.states(tag): before(piece), kept(piece), handed_on(piece)
 #include <streambp/engine/site.hpp>
 #include <streambp/traits/probe.hpp>
 

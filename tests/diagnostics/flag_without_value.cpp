@@ -1,4 +1,4 @@
-// expect: are constants of the type: write static constexpr bool
+// expect: takes_tokens, backward_reads_input, backward_reads_output, counts_flops and host_only are constants of the type: write static constexpr bool
 #include <streambp/traits/explain.hpp>
 
 using namespace streambp;

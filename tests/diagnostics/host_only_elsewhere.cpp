@@ -1,4 +1,4 @@
-// expect: this layer's own loops touch rows, and the host does not reach the memory of this
+// expect: streambp: this layer's own loops touch rows, and the host does not reach the memory of this
 #include <streambp/engine/door.hpp>
 #include <streambp/primitives/rows.hpp>
 

@@ -1,4 +1,4 @@
-// expect: does not say who reads it: write static constexpr auto sees = past
+// expect: the layer has memory (or a total) but does not say who reads it: write static constexpr auto sees = past
 #include <streambp/traits/explain.hpp>
 
 using namespace streambp;

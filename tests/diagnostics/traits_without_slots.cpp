@@ -1,4 +1,4 @@
-// expect: derive the specialisation from adapted_traits<layer, adapter>
+// expect: layer_traits is specialised for this layer without all of its members: derive the specialisation from adapted_traits<layer, adapter>
 #include <streambp/traits/explain.hpp>
 
 using namespace streambp;

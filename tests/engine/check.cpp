@@ -222,9 +222,10 @@ TEST_CASE("an engine refuses the plan of another loss, and a gradient of nothing
                                   {.features = 6, .grains = small_grains});
   const step_plan p = t.planner_for().plain();
   using coupled = engine<double, linear, direct_preference>;
-  CHECK(complaint([&] {
-          coupled(typed_plan<double>{p}, t.model, direct_preference{});
-        }).starts_with(sentence("engine: the plan says ", p.peak(), " bytes, the step needs ")));
+  const std::string said =
+      complaint([&] { coupled(typed_plan<double>{p}, t.model, direct_preference{}); });
+  CHECK(said.starts_with(sentence("engine: the plan says ", p.peak(), " bytes, the step needs ")));
+  CHECK(said.ends_with("; it was made for another loss"));
   auto e = t.engine_for(p);
   CHECK(complaint([&] { e.add_gradient(t.parameters, t.data(), {}); }) ==
         "add_gradient: no gradient is asked for; value() is the loss alone");
@@ -256,6 +257,10 @@ TEST_CASE("rows for a model of tokens, and tokens for one of rows") {
   CHECK(tokens_refused([](auto& t, auto& b) {
           b.rows = {t.parameters.data(), 125, 2};
         }) == "batch: rows are given, but the model takes tokens");
+  std::vector<double> apart(250);
+  CHECK(tokens_refused([&](auto&, auto& b) {
+          b.d_rows = {apart.data(), 125, 2};
+        }) == "batch: d_rows is given, but the model takes tokens");
   CHECK(refused(rows_trial({}), [](auto& t, auto& b) { b.tokens = t.labels; }) ==
         "batch: tokens are given, but the model takes rows");
 }

@@ -142,10 +142,11 @@ TEST_CASE("what the writer refuses") {
     return tensor<float>(name, {rows}, x);
   };
   CHECK_THROWS_WITH_AS(write_tensors(path, {of("x", 2), of("x", 2)}),
-                       doctest::Contains("two tensors are named 'x'"), file_error);
+                       (path + ": is no safetensors file: two tensors are named 'x'").c_str(),
+                       file_error);
   CHECK_THROWS_WITH_AS(write_tensors(path, {of("x", 3)}), doctest::Contains("shape takes 12"),
                        file_error);
-  CHECK_THROWS_WITH_AS(write_tensors(path, {of("\xFF", 2)}), doctest::Contains("'?' is not UTF-8"),
+  CHECK_THROWS_WITH_AS(write_tensors(path, {of("\xFF", 2)}), "safetensors: '?' is not UTF-8",
                        file_error);
   CHECK_THROWS_WITH_AS(write_tensors(folder() + "/no/file", {of("x", 2)}),
                        doctest::Contains("cannot be created: No such file"), file_error);
@@ -157,10 +158,25 @@ TEST_CASE("what the writer refuses") {
   CHECK(::access(path.c_str(), F_OK) != 0);
 }
 
+TEST_CASE("a header that would not be read again is not written") {
+  const std::string path = folder() + "/header";
+  CHECK_THROWS_WITH_AS(
+      write_tensors(path, {}, {{"notes", std::string(largest_tensor_header, ' ')}}),
+      (path + ": its header would have 100000032 bytes, at most 100000000 are read again").c_str(),
+      file_error);
+  CHECK(::access(path.c_str(), F_OK) != 0);
+}
+
 TEST_CASE("what is no file, or none of these") {
   CHECK_THROWS_WITH_AS(tensor_file(folder() + "/none"),
                        doctest::Contains("none: cannot be opened: No such file"), file_error);
   CHECK_THROWS_WITH_AS(tensor_file{folder()}, doctest::Contains("is no regular file"), file_error);
+#ifdef __linux__
+  const input_file memory("/proc/self/mem");  // nothing is mapped at 0
+  char letter;
+  CHECK_THROWS_WITH_AS(memory.read(0, &letter, 1),
+                       "/proc/self/mem: cannot be read: Input/output error", file_error);
+#endif
   const std::string pipe = folder() + "/pipe", path = folder() + "/short";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_THROWS_WITH_AS(tensor_file{pipe}, doctest::Contains("is no regular file"), file_error);
@@ -211,34 +227,36 @@ TEST_CASE("each fault of a header has its sentence") {
   expect_refused("{" + f32("a", "[1]", 4, 0) + "}", four,
                  "is no safetensors file: tensor 'a' lies from 4 to 0");
   expect_refused("{" + f32("a", "[4294967296,4294967296]", 0, 0) + "}", "",
-                 "numbers that pass 2^64");
+                 "has numbers that pass 2^64");
   expect_refused("{" + f32("a", "[18446744073709551616]", 0, 0) + "}", "",
-                 "numbers that pass 2^64");
+                 "has numbers that pass 2^64");
   for (const char* wrong : {"[-1]", "[1.0]", "[1e0]", "[01]", "[1,]", "[\"1\"]", "[[1]]", "[true]"})
     CHECK(verdict("{" + f32("a", wrong, 0, 4) + "}", four) != "");
   expect_refused("{" + f32("a", "[-1]", 0, 4) + "}", four, "has no whole number where one belongs");
   std::string deep = "[1";
   for (int i = 1; i < 32; ++i) deep += ",1";
   CHECK(verdict("{" + f32("a", deep + "]", 0, 4) + "}", four) == "");
-  expect_refused("{" + f32("a", deep + ",1]", 0, 4) + "}", four, "a list of more than 32 numbers");
+  expect_refused("{" + f32("a", deep + ",1]", 0, 4) + "}", four,
+                 "has a list of more than 32 numbers");
   expect_refused(R"({"a":{"dtype":"F8","shape":[1],"data_offsets":[0,4]}})", four,
                  "'a' is of type 'F8'; known are F64, F32");
-  expect_refused(R"({"a":{"dtype":"F32","shape":[1]}})", four, "lacks its dtype, shape");
+  expect_refused(R"({"a":{"dtype":"F32","shape":[1]}})", four,
+                 "lacks its dtype, shape or data_offsets");
   expect_refused(R"({"a":{"dtype":"F32","dtype":"F32"}})", four, "says one thing twice");
   expect_refused(R"({"a":{"kind":"F32"}})", four, "has a member 'kind'");
-  expect_refused(R"({"a":{"data_offsets":[1]}})", four, "one data offset, not two");
-  expect_refused(R"({"a":{"data_offsets":[1,2,3]}})", four, "a list of more than 2");
+  expect_refused(R"({"a":{"data_offsets":[1]}})", four, "has one data offset, not two");
+  expect_refused(R"({"a":{"data_offsets":[1,2,3]}})", four, "has a list of more than 2 numbers");
   expect_refused(R"({"__metadata__":{},"__metadata__":{}})", "", "has metadata twice");
   expect_refused(R"({"__metadata__":{"a":"","a":""}})", "", "names one of its metadata twice");
   expect_refused(R"({"__metadata__":{"a":1}})", "", "lacks \"");
   for (const char* text : {"\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\n", "\xFE"})
     expect_refused(sentence(R"({"__metadata__":{"a":")", text, R"("}})"), "",
                    "has text that is not UTF-8");
-  expect_refused(R"({"__metadata__":{"a":"\x"}})", "", "an escape that JSON has not");
-  expect_refused(R"({"__metadata__":{"a":"\u12g4"}})", "", "an escape that JSON has not");
+  expect_refused(R"({"__metadata__":{"a":"\x"}})", "", "has an escape that JSON has not");
+  expect_refused(R"({"__metadata__":{"a":"\u12g4"}})", "", "has an escape that JSON has not");
   for (const char* text : {R"(\ud800)", R"(\udc00)", R"(\ud800\u0041)"})
     expect_refused(sentence(R"({"__metadata__":{"a":")", text, R"("}})"), "",
-                   "half a surrogate pair");
+                   "has half a surrogate pair");
   // Names in messages are short and can be printed.
   const std::string said =
       verdict("{" + f32("\xC3\xA9" + std::string(100, 'n'), "[2]", 0, 4) + "}", four);

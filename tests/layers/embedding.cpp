@@ -17,6 +17,8 @@ TEST_CASE("an embedding and its tied head name what does not fit") {
   CHECK(words_of([] {
           laws::hold(embedding(19, 8) | tied_linear{8, 18}, laws::tokens(37, 19));
         }) == "tied_linear is 18 x 8 but shares embedding.table, which is 19 x 8");
+  CHECK(words_of([] { laws::hold(embedding(19, 8), laws::rows(37, 0)); }) ==
+        "laws: rows of 0 features; for a layer of tokens write laws::tokens(37, vocabulary)");
 }
 
 }  // namespace

@@ -53,6 +53,11 @@ TEST_CASE("linear attention names what does not fit") {
         "retention: rotary positions need an even key_width, not 3");
   CHECK(words_of([] { gated_linear_attention({.features = 12, .heads = 0}); }) ==
         "gated_linear_attention: heads is 0, it must be positive");
+  for (const auto& [root, words] : {std::pair{0., "0"}, {-2., "-2"}, {double(NAN), "nan"}}) {
+    const std::string said =
+        words_of([root = root] { gated_linear_attention({.features = 8, .root = root}); });
+    CHECK(said == sentence("gated_linear_attention: root is ", words, ", it must be positive"));
+  }
   CHECK(words_of([] { gated_linear_attention({}); }) ==
         "gated_linear_attention: features is 0, it must be positive");
   CHECK(words_of([] { laws::hold(retention({.features = 8}), laws::rows(37, 6)); }) ==

@@ -54,9 +54,10 @@ TEST_CASE("direct preference: what does not fit is named") {
     CHECK(text.find(words) != std::string::npos);
   };
   says({{{0, 1}}, {0, 0, 0}}, "direct_preference: 3 reference log-probabilities for 4 segments");
-  says({{{0, 4}}, {0, 0, 0, 0}}, "direct_preference: pair (0, 4) of 4 segments");
-  says({{{-1, 2}}, {0, 0, 0, 0}}, "pair (-1, 2)");
-  says({{{2, 2}}, {0, 0, 0, 0}}, "name two different ones");
+  says({{{0, 4}}, {0, 0, 0, 0}},
+       "direct_preference: pair (0, 4) of 4 segments; name two different ones");
+  says({{{-1, 2}}, {0, 0, 0, 0}}, "pair (-1, 2) of 4 segments; name two different ones");
+  says({{{2, 2}}, {0, 0, 0, 0}}, "pair (2, 2) of 4 segments; name two different ones");
   says({{{0, 1}}, {0, std::nan(""), 0, 0}},
        "direct_preference: reference log-probability 1 is nan; each is finite");
   says({{{0, 1}}, {0, 0, 0, 0}, -1},

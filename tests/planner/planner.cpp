@@ -139,6 +139,8 @@ TEST_CASE("options that cannot be are refused in words") {
   CHECK(complaint([&] {
           planner_of<decltype(rows)>(rows, samples, {.grains = grains});
         }).starts_with("linear: x has 0 features"));
+  CHECK(complaint({.features = 19, .grains = grains}) ==
+        "plan: the model takes tokens; options.features is for rows");
   const auto any = gelu() | gelu();
   CHECK(complaint([&] { planner_of<decltype(any)>(any, samples, {.grains = grains}); }) ==
         "plan: the model takes rows; options.features says how wide they are");

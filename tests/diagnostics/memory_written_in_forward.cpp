@@ -1,0 +1,21 @@
+// expect: at.write belongs into remember(at, x)
+#include <streambp/traits/explain.hpp>
+
+using namespace streambp;
+
+struct k_tag {
+  static constexpr const char* name = "k";
+};
+constexpr k_tag k{};
+
+struct layer {
+  static constexpr auto sees = past;
+  auto slots(position in) const { return std::tuple{memory(k, in)}; }
+  void remember(auto& at, auto x) const { at.write(k, x); }
+  auto forward(auto& at, auto x) const {
+    at.write(k, x);
+    return attend(x, at[k], at[k], {});
+  }
+};
+
+int main() { explain_layer<layer>(); }
