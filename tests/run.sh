@@ -68,6 +68,12 @@ if has_command clang++-19; then
   fi
 fi
 
+if tests/refusals.sh; then
+  results+=("refusals: each has a test of its sentence")
+else
+  failed=1
+fi
+
 if tests/quotes.sh && tests/options.sh && tests/commands.sh; then
   results+=("documentation: quotes the tested files, its tables of options are those of the headers")
 else
