@@ -125,6 +125,8 @@ class device : public primitives::counting<Scalar> {
   };
   running enter(const char* name) { return running(does_.enter(name)); }
 
+  static auto facts() { return cpu::device<Scalar>::facts(); }
+
  private:
   cpu::device<Scalar> does_;
 };

@@ -33,15 +33,13 @@ TEST_CASE("rows to the host and back, without their gaps") {
   std::vector<float> host(24);
   read_rows(on, rows, host);
   write_rows(on, host, back);
-  double sum = 0;
   for (position i = 0; i < 4; ++i)
     for (position j = 0; j < 6; ++j) {
       const auto number = float(3 + 9 * i + j);
       CHECK(host[std::size_t(6 * i + j)] == number);
       CHECK(back(i, j) == number);
-      sum += (1 + double(j)) * double(number);
     }
   CHECK(std::count(other.begin(), other.end(), -1) == 40 - 24);
-  std::vector<float> factors{1, 2, 3, 4, 5, 6};
-  CHECK(sum_of_products(on, view<float>(factors.data(), 4, 6, 0), rows) == sum);
+  const primitives::host_copy<cpu::device<float>> seen(on, host);
+  CHECK(seen.entries().data() == host.data());
 }

@@ -35,7 +35,7 @@ TEST_CASE("mapped_block: aligned, all of it usable, moved and not copied") {
     } catch (const error& e) {
       said = e.what();
     }
-    CHECK(said.starts_with(sentence("arena: ", bytes, " bytes (")));
+    CHECK(said.starts_with(sentence("memory: ", bytes, " bytes (")));
     CHECK(said.find(") cannot be mapped: ") != std::string::npos);
     CHECK(said.find("; this machine has ") != std::string::npos);
     CHECK(said.ends_with(", so plan for a smaller budget"));

@@ -1,4 +1,4 @@
-// Steps on a device whose memory the host cannot touch have the bits of the CPU's.
+// Steps and training on a device whose memory the host cannot touch have the bits of the CPU's.
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ const geometry grains{8, 16};
 template <class Scalar>
 struct outcome {
   double value = 0, again = 0;
-  std::vector<Scalar> gradient, d_rows, d_initial, last_results;
+  std::vector<Scalar> gradient, d_rows, d_initial, last_results, trained;
   std::vector<double> log_probabilities;
   std::string refused, overflowed;  // in words
   position flops = 0;
@@ -41,6 +41,7 @@ void expect_same(const outcome<float>& a, const outcome<float>& b) {
   CHECK(same(a.d_rows, b.d_rows));
   CHECK(same(a.d_initial, b.d_initial));
   CHECK(same(a.last_results, b.last_results));
+  CHECK(same(a.trained, b.trained));
   CHECK(a.refused == b.refused);
   CHECK(a.refused.find("is inf at row 6") != std::string::npos);
   CHECK(a.overflowed == b.overflowed);
@@ -149,6 +150,19 @@ outcome<float> step_of(bool streamed) {
   };
   out.refused = refused(std::numeric_limits<float>::infinity());
   out.overflowed = refused(3e38f);
+
+  adamw<float, Device> optimizer(e.parameters());
+  Device on(1);
+  for (int t = 0; t < 3; ++t) {
+    for (auto* added : {&gradient, &d_rows, &d_initial})
+      zero(on, view<float>{added->span().data(), 1, position(added->span().size())});
+    const auto g = gradient.span();
+    const double value = e.add_gradient(parameters.span(), b, g);
+    CHECK((t == 0) == (value == out.value));
+    optimizer.update(parameters.span(), g, 0.01, clip_factor(gradient_norm<float, Device>(g), 1));
+  }
+  CHECK(e.value(parameters.span(), b) < out.value);
+  out.trained = parameters.copy();
   return out;
 }
 

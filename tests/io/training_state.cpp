@@ -13,6 +13,7 @@
 #include <optional>
 #include <streambp/streambp.hpp>
 
+#include "../unreachable_device.hpp"
 #include "folder.hpp"
 
 using namespace streambp;
@@ -131,6 +132,21 @@ TEST_CASE("training goes on with the bits of one that never stopped") {
   for (int i = 0; i < 3; ++i) rest.once();
   CHECK(rest.own.bytes["losses"].size() == 6 * sizeof(double));
   CHECK(same(rest, whole));
+}
+
+TEST_CASE("a state in memory that the host cannot touch is the same file") {
+  using far = unreachable::device<float>;
+  const std::string path = folder() + "/near", there = folder() + "/far";
+  training source;
+  for (int i = 0; i < 2; ++i) source.once();
+  source.save(path);
+  adamw<float, far> optimizer(source.step.parameters(), {.decay = 0.1});
+  const unreachable::buffer<float> parameters(source.parameters.size());
+  const auto found = load_training(path, source.step, parameters.span(), optimizer);
+  CHECK(found.progress == source.own);
+  CHECK(same_bits(parameters.copy(), source.parameters));
+  save_training(there, source.step, parameters.span(), optimizer, source.own);
+  CHECK(get(there) == get(path));
 }
 
 TEST_CASE("a state of something else is refused, and nothing changes") {

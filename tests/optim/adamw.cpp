@@ -5,8 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <streambp/cpu/adamw.hpp>
+#include <streambp/cpu/elementwise.hpp>
+#include <streambp/cpu/look.hpp>
 #include <string>
 #include <vector>
+
+#include "../unreachable_device.hpp"
 
 using namespace streambp;
 
@@ -273,4 +277,37 @@ TEST_CASE("restore takes another one's moments, or nothing") {
   one.update(parameters, gradient, 0.1);
   other.update(same, gradient, 0.1);
   CHECK(same == parameters);
+}
+
+TEST_CASE("on memory that the host cannot touch: the same bits, the same words") {
+  using far = unreachable::device<float>;
+  const parameter_table table = table_of(ragged);
+  adamw<float> near_by(table, {}, 2);
+  adamw<float, far> away(table, {}, 2), resumed(table, {}, 2);
+  auto parameters = filled<float>(table.parameters, 1);
+  const unreachable::buffer<float> own(std::span<const float>{parameters});
+  far on(1);
+  const auto same = [&](std::span<const float> here, std::span<const float> there) {
+    const primitives::host_copy<far> copy(on, there);
+    return std::memcmp(here.data(), copy.entries().data(), here.size_bytes()) == 0;
+  };
+  for (int t = 0; t < 3; ++t) {
+    auto gradient = filled<float>(table.gradients, 2 + t);
+    near_by.update(parameters, gradient, 0.1);
+    (t < 2 ? away : resumed)
+        .update(own.span(), unreachable::buffer<float>(std::span<const float>{gradient}).span(),
+                0.1);
+    CHECK(same(parameters, own.span()));
+    if (t == 1) resumed.restore(2, near_by.first_moments(), near_by.second_moments());
+  }
+  CHECK(same(near_by.first_moments(), resumed.first_moments()));
+  CHECK(same(near_by.second_moments(), resumed.second_moments()));
+
+  auto gradient = filled<float>(table.gradients, 9);
+  gradient[37 + 127 * 5 + 3] = -HUGE_VALF;
+  const unreachable::buffer<float> bad(std::span<const float>{gradient});
+  CHECK_THROWS_WITH_AS(resumed.update(own.span(), bad.span(), 0.1),
+                       doctest::Contains("the gradient of p is -inf at row 5, column 3;"),
+                       data_error);
+  CHECK(same(parameters, own.span()));
 }

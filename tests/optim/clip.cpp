@@ -3,7 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <streambp/cpu/sums.hpp>
 #include <vector>
+
+#include "../unreachable_device.hpp"
 
 using namespace streambp;
 
@@ -38,6 +41,16 @@ TEST_CASE("squares that a double cannot hold, and those that it cannot tell from
   CHECK(gradient_norm<double>(std::vector<double>(5, 0.)) == 0);
   CHECK(std::isnan(gradient_norm<double>(std::vector<double>{1, std::nan(""), HUGE_VAL})));
   CHECK(gradient_norm<double>(std::vector<double>{1, -HUGE_VAL}) == HUGE_VAL);
+}
+
+TEST_CASE("of memory that the host cannot touch") {
+  for (const double unit : {1., 1e200, 1e-200}) {
+    std::vector<double> gradient;
+    for (int i = 0; i < 37; ++i) gradient.push_back(unit * std::sin(i));
+    const unreachable::buffer<double> far(std::span<const double>{gradient});
+    CHECK(gradient_norm<double, unreachable::device<double>>(far.span()) ==
+          gradient_norm<double>(gradient));
+  }
 }
 
 TEST_CASE("a norm or a limit that cannot be is refused") {

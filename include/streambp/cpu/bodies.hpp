@@ -25,4 +25,5 @@
 #include "rows.hpp"
 #include "scan.hpp"
 #include "state_space.hpp"
+#include "sums.hpp"
 #include "time_norm.hpp"

@@ -37,14 +37,6 @@ void write_rows(workers<S>&, std::span<const S> from, view<S> y) {
 }
 
 template <class S>
-double sum_of_products(workers<S>&, view<const S> c, view<const S> y) {
-  double sum = 0;
-  for (position i = 0; i < y.rows; ++i)
-    for (position j = 0; j < y.cols; ++j) sum += double(c(i, j)) * double(y(i, j));
-  return sum;
-}
-
-template <class S>
 S entry(workers<S>&, view<const S> x, position i, position j) {
   return x(i, j);
 }

@@ -1,4 +1,4 @@
-// The arena's block: mapped once, on huge pages where the system has them, owned.
+// A block of memory: mapped once, on huge pages where the system has them, owned.
 #pragma once
 
 #include <sys/mman.h>
@@ -47,7 +47,7 @@ class mapped_block {
  private:
   [[noreturn]] static void refuse(std::size_t bytes, const char* why) {
     const double machine = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
-    throw error(sentence("arena: ", bytes, " bytes (", bytes_in_words(bytes),
+    throw error(sentence("memory: ", bytes, " bytes (", bytes_in_words(bytes),
                          ") cannot be mapped: ", why, "; this machine has ",
                          bytes_in_words(std::size_t(machine)), ", so plan for a smaller budget"));
   }

@@ -2,7 +2,6 @@
 // stopped.
 #pragma once
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -17,6 +16,7 @@
 #include "../core/warning.hpp"
 #include "../default_bodies.hpp"
 #include "../optim/adamw.hpp"
+#include "../primitives/look.hpp"
 #include "../schedule/parameters.hpp"
 #include "safetensors.hpp"
 
@@ -41,10 +41,10 @@ struct loaded_training {
 enum class from_build { same, any };
 
 // What the bits of a step depend on beside model, data and parameters.
-template <class Scalar>
+template <class Device>
 std::map<std::string, std::string> build_facts(geometry grains) {
-  auto facts = default_device<Scalar>::facts();
-  facts.insert({{"streambp.precision", std::string(tensor_type_of<Scalar>())},
+  auto facts = Device::facts();
+  facts.insert({{"streambp.precision", std::string(tensor_type_of<typename Device::scalar>())},
                 {"streambp.compiler", __VERSION__},
                 {"streambp.tile", sentence(grains.tile)},
                 {"streambp.grain", sentence(grains.grain)}});
@@ -154,10 +154,10 @@ inline progress read_rest(const tensor_file& file, const parameter_table& table)
 // Writes parameters, the optimizer's moments, steps and options, and the program's own progress,
 // whole or not at all: a process that is killed leaves the state of before or this one. `step` is
 // the engine.
-template <class Engine, class Scalar>
+template <class Engine, class Scalar, class Device>
 void save_training(const std::string& path, const Engine& step,
                    std::type_identity_t<std::span<const Scalar>> parameters,
-                   const adamw<Scalar>& optimizer, const progress& own = {}) {
+                   const adamw<Scalar, Device>& optimizer, const progress& own = {}) {
   const parameter_table& table = step.parameters();
   const std::span<const Scalar> first = optimizer.first_moments(),
                                 second = optimizer.second_moments();
@@ -166,16 +166,19 @@ void save_training(const std::string& path, const Engine& step,
                                first.size(), " moments, the engine has ", table.parameters, " and ",
                                table.gradients));
   table.expect_unique_names();
+  Device on(1);
+  const primitives::host_copy<Device> seen(on, parameters), seen_first(on, first),
+      seen_second(on, second);
   std::vector<tensor_source> all;
   for (const parameter_info& p : table.entries) {
-    const auto put = [&](const char* kind, std::span<const Scalar> from, position offset) {
+    const auto put = [&](const char* kind, const auto& from, position offset) {
       all.push_back(tensor(kind + p.name, detail::shape_of(p),
-                           from.subspan(std::size_t(offset), std::size_t(p.size()))));
+                           from.entries().subspan(std::size_t(offset), std::size_t(p.size()))));
     };
-    put(detail::state_parameter, parameters, p.offset);
+    put(detail::state_parameter, seen, p.offset);
     if (p.gradient < 0) continue;
-    put(detail::state_first, first, p.gradient);
-    put(detail::state_second, second, p.gradient);
+    put(detail::state_first, seen_first, p.gradient);
+    put(detail::state_second, seen_second, p.gradient);
   }
   const std::uint64_t steps = std::uint64_t(optimizer.steps());
   all.push_back(tensor(detail::state_steps, {}, std::span(&steps, 1)));
@@ -187,7 +190,7 @@ void save_training(const std::string& path, const Engine& step,
     all.push_back(
         tensor(detail::state_bytes + name, {bytes.size()},
                std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size())));
-  auto facts = build_facts<Scalar>(step.plan().shape.grains);
+  auto facts = build_facts<Device>(step.plan().shape.grains);
   facts.merge(detail::option_facts(optimizer.options()));
   write_tensors(path, std::move(all), facts);
 }
@@ -196,10 +199,11 @@ void save_training(const std::string& path, const Engine& step,
 // precision or, unless asked for, build, and data_error for numbers that cannot be; then parameters
 // and optimizer are as before. The optimizer's options stay the program's; where the file has
 // others a warning says so.
-template <class Engine, class Scalar>
+template <class Engine, class Scalar, class Device>
 loaded_training load_training(const std::string& path, const Engine& step,
                               std::type_identity_t<std::span<Scalar>> parameters,
-                              adamw<Scalar>& optimizer, from_build build = from_build::same) {
+                              adamw<Scalar, Device>& optimizer,
+                              from_build build = from_build::same) {
   const parameter_table& table = step.parameters();
   if (position(parameters.size()) != table.parameters)
     throw shape_error(sentence("load_training: ", parameters.size(), " parameters, the engine has ",
@@ -207,7 +211,7 @@ loaded_training load_training(const std::string& path, const Engine& step,
   table.expect_unique_names();
   const tensor_file file(path);
   loaded_training loaded;
-  const auto build_here = build_facts<Scalar>(step.plan().shape.grains);
+  const auto build_here = build_facts<Device>(step.plan().shape.grains);
   for (const auto& [fact, here] : build_here)
     if (!file.metadata().contains(fact))
       detail::fail(path, sentence("is no training's state: it does not say ", fact));
@@ -236,7 +240,8 @@ loaded_training load_training(const std::string& path, const Engine& step,
     detail::fail(path, sentence("holds ", steps, " steps of the optimizer, at most ", largest_size,
                                 " can be"));
   optimizer.restore(position(steps), first, second);
-  std::copy(values.begin(), values.end(), parameters.begin());
+  Device on(1);
+  write_rows(on, values, {parameters.data(), 1, position(values.size())});
   loaded.other_options = detail::differences(file, detail::option_facts(optimizer.options()));
   if (!loaded.other_options.empty()) {
     loaded.other_options = path +

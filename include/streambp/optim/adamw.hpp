@@ -9,6 +9,8 @@
 #include "../core/overlap.hpp"
 #include "../default_device.hpp"
 #include "../primitives/adamw.hpp"
+#include "../primitives/elementwise.hpp"
+#include "../primitives/look.hpp"
 #include "../schedule/parameters.hpp"
 
 namespace streambp {
@@ -22,7 +24,8 @@ struct adamw_options {
 
 // m ← β1 m + (1 − β1) g          v ← β2 v + (1 − β2) g²
 // θ ← θ − rate · decay · θ − rate · m̂ / (sqrt v̂ + ε),   m̂ = m / (1 − β1ᵗ), v̂ = v / (1 − β2ᵗ)
-// Moments stand at the offsets of the gradient buffer. The bits do not depend on the threads.
+// Moments stand at the offsets of the gradient buffer, in the device's memory as that and the
+// parameters do. The bits do not depend on the threads.
 template <class Scalar, primitives::computing_device Device = default_device<Scalar>>
 class adamw {
  public:
@@ -30,10 +33,13 @@ class adamw {
   explicit adamw(const parameter_table& table, adamw_options options = {}, int threads = 1)
       : options_(checked(options, threads)),
         parameters_(table.parameters),
+        gradients_(table.gradients),
         entries_(table.entries),
-        first_(std::size_t(table.gradients)),
-        second_(std::size_t(table.gradients)),
+        first_(std::size_t(gradients_) * sizeof(Scalar)),
+        second_(std::size_t(gradients_) * sizeof(Scalar)),
         on_(threads) {
+    zero(on_, row(moments(first_)));
+    zero(on_, row(moments(second_)));
     for (const parameter_info& p : table.entries)
       for (position done = 0; p.gradient >= 0 && done < p.size(); done += block)
         pieces_.push_back(
@@ -46,7 +52,7 @@ class adamw {
   void update(std::span<Scalar> parameters, std::span<const Scalar> gradient, double rate,
               double factor = 1) {
     expect_size("parameters", parameters.size(), parameters_);
-    expect_size("gradient", gradient.size(), position(first_.size()));
+    expect_size("gradient", gradient.size(), gradients_);
     if (overlap(bytes_of(parameters), bytes_of(gradient)))
       throw shape_error("adamw: gradient and parameters share memory; each has its own");
     expect("rate", rate, rate >= 0, "not negative");
@@ -62,14 +68,14 @@ class adamw {
                        options_.epsilon,
                        1 - rate * options_.decay,
                        factor};
-    adamw_update(on_, s, pieces_, parameters, gradient, std::span(first_), std::span(second_));
+    adamw_update(on_, s, pieces_, parameters, gradient, moments(first_), moments(second_));
   }
 
-  // Goes on where another one stood. Throws shape_error or data_error for what cannot be its
-  // moments; then nothing has changed.
+  // Goes on where another one stood; the host's copies of its moments. Throws shape_error or
+  // data_error for what cannot be its moments; then nothing has changed.
   void restore(position steps, std::span<const Scalar> first, std::span<const Scalar> second) {
-    expect_size("restore's first moments", first.size(), position(first_.size()));
-    expect_size("restore's second moments", second.size(), position(second_.size()));
+    expect_size("restore's first moments", first.size(), gradients_);
+    expect_size("restore's second moments", second.size(), gradients_);
     if (steps < 0)
       throw data_error(sentence("adamw: restore after ", steps, " steps; they are not negative"));
     for (const parameter_info& p : entries_)
@@ -81,29 +87,36 @@ class adamw {
                                     "; both are finite, the second is not negative"));
       }
     steps_ = steps;
-    std::copy(first.begin(), first.end(), first_.begin());
-    std::copy(second.begin(), second.end(), second_.begin());
+    write_rows(on_, first, row(moments(first_)));
+    write_rows(on_, second, row(moments(second_)));
   }
 
   const adamw_options& options() const { return options_; }
   position steps() const { return steps_; }
-  std::span<const Scalar> first_moments() const { return first_; }
-  std::span<const Scalar> second_moments() const { return second_; }
+  std::span<const Scalar> first_moments() const { return moments(first_); }
+  std::span<const Scalar> second_moments() const { return moments(second_); }
 
  private:
   static constexpr position block = position(1) << 14;
+
+  std::span<Scalar> moments(const typename Device::memory& m) const {
+    return {reinterpret_cast<Scalar*>(m.data()), std::size_t(gradients_)};
+  }
+  template <class S>
+  static view<S> row(std::span<S> entries) {
+    return {entries.data(), 1, position(entries.size())};
+  }
 
   // Throws data_error at the first entry that is not finite, or whose square is not.
   void expect_usable(std::span<const Scalar> gradient, double factor) {
     const position bad =
         first_unusable(on_, std::span<const adamw_piece>(pieces_), gradient, factor);
-    if (bad == position(first_.size())) return;
-    for (const parameter_info& entry : entries_)
-      if (const position i = bad - entry.gradient;
-          entry.gradient >= 0 && i >= 0 && i < entry.size())
+    if (bad == gradients_) return;
+    for (const parameter_info& p : entries_)
+      if (const position i = bad - p.gradient; p.gradient >= 0 && i >= 0 && i < p.size())
         throw data_error(
-            sentence("adamw: the gradient of ", entry.name, " is ", gradient[std::size_t(bad)],
-                     " at row ", i / entry.cols, ", column ", i % entry.cols,
+            sentence("adamw: the gradient of ", p.name, " is ", entry(on_, row(gradient), 0, bad),
+                     " at row ", i / p.cols, ", column ", i % p.cols,
                      "; it and its square must be finite: leave this step out, or look "
                      "where it comes from"));
   }
@@ -127,10 +140,10 @@ class adamw {
   }
 
   adamw_options options_;
-  position parameters_ = 0;
+  position parameters_ = 0, gradients_ = 0;
   std::vector<parameter_info> entries_;
   position steps_ = 0;
-  std::vector<Scalar> first_, second_;
+  typename Device::memory first_, second_;
   std::vector<adamw_piece> pieces_;
   Device on_;
 };

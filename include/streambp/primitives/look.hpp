@@ -1,8 +1,9 @@
-// What passes between rows and the host: copies, single entries, sums, whether all are finite.
+// What passes between rows and the host: copies, single entries, whether all are finite.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "device.hpp"
 #include "expect_shape.hpp"
@@ -28,13 +29,26 @@ void write_rows(D& on, std::span<const scalar_of<D>> from, written<D> y) {
   if (const auto with = on.enter("write_rows")) write_rows(*with, from, y);
 }
 
-// Σ c ∘ y in double precision, row by row.
+// Entries as the host reads them: in place where it reaches them, otherwise a copy.
 template <device D>
-double sum_of_products(D& on, given<D> c, given<D> y) {
-  expect_alike("sum_of_products", "c", c, y);
-  if (const auto with = on.enter("sum_of_products")) return sum_of_products(*with, c, y);
-  return 0;
-}
+class host_copy {
+ public:
+  host_copy(D& on, std::span<const scalar_of<D>> entries) : seen_(entries) {
+    if constexpr (!D::is_host) {
+      copy_.resize(entries.size());
+      read_rows(on, {entries.data(), 1, position(entries.size())}, copy_);
+      seen_ = copy_;
+    }
+  }
+  host_copy(const host_copy&) = delete;
+  host_copy& operator=(const host_copy&) = delete;
+
+  std::span<const scalar_of<D>> entries() const { return seen_; }
+
+ private:
+  std::vector<scalar_of<D>> copy_;
+  std::span<const scalar_of<D>> seen_;
+};
 
 // x(i, j)
 template <device D>
