@@ -15,7 +15,7 @@ has_header() {
 
 has_package() {
   case $1 in
-    g++ | cmake) has_command "$1" ;;
+    g++ | cmake | python3) has_command "$1" ;;
     ninja-build) has_command ninja || has_command make ;;
     libeigen3-dev) has_header eigen3/Eigen/Core ;;
     doctest-dev) has_header doctest/doctest.h ;;

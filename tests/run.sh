@@ -39,7 +39,7 @@ run_tests() {
 }
 
 failed=0
-require g++ cmake ninja-build libeigen3-dev doctest-dev nlohmann-json3-dev libcli11-dev
+require g++ python3 cmake ninja-build libeigen3-dev doctest-dev nlohmann-json3-dev libcli11-dev
 
 configure build/tests -DSTREAMBP_BUILD_EXAMPLES=OFF -DSTREAMBP_BUILD_BENCH=OFF
 cmake --build build/tests -j "$jobs"
@@ -77,6 +77,13 @@ fi
 if tests/quotes.sh && tests/options.sh && tests/commands.sh; then
   results+=("documentation: quotes the tested files, its tables of options are those of the headers")
 else
+  failed=1
+fi
+
+if mutants=$(tests/mutants/run.py --list); then
+  results+=("mutants: $mutants, each text stands once in its header")
+else
+  echo "$mutants" >&2
   failed=1
 fi
 

@@ -48,7 +48,8 @@ struct recurrent : noting<Name, std::tuple<slot<carry_tag, slot_kind::carry>>> {
 template <half Part = half::whole, class Item>
 calls visited(const Item& item, const visit& why, bool backward = false) {
   const section<Item, Part, 0> own{leaves_of(item)};
-  section_cell<double, section<Item, Part, 0>> cell;
+  section_cell<double> cell;
+  cell.slots.resize(program::most);
   cpu::device<double> on(1);
   const packed samples = packed::one(4);
   const position edges[] = {0, 4};
@@ -118,7 +119,7 @@ TEST_CASE("a sum's gradient is its branch's and its own, whatever its rows held 
   const type own{leaves_of(item)};
   const double xs[] = {-1.5, 0.25}, dys[] = {3, -2};
   std::vector<double> x(xs, xs + 2), dy(dys, dys + 2), branch(2, std::nan(""));
-  section_cell<double, type> cell;
+  section_cell<double> cell;
   cell.gradient[1] = {branch.data(), 1, 2};
   cpu::device<double> on(1);
   const packed samples = packed::one(1);

@@ -146,18 +146,18 @@ struct handing {
 TEST_CASE("a carry comes from the chunk before and goes to the one behind, gradients alternate") {
   cpu::device<double> on(1);
   std::vector<double> values(5 * 6), gradients(2 * 6);
-  site<cpu::device<double>, handing>::cell_type cell;
-  cell.value[0] = {values.data(), 5, 6};
-  cell.gradient[0] = {gradients.data(), 2, 6};
+  slot_cell<double> cell;
+  cell.value = {values.data(), 5, 6};
+  cell.gradient = {gradients.data(), 2, 6};
   for (const position chunk : {0, 1, 2, 3}) {
     chunk_place at;
     at.index = chunk;
     at.snapshot = {4, 1};
-    const site<cpu::device<double>, handing> s{.on = on, .chunk = at, .cell = cell};
+    const site<cpu::device<double>, handing> s{.on = on, .chunk = at, .cells = &cell};
     const auto states = s.states(handing::h_tag{});
-    CHECK(states.in.data == cell.value[0].row(chunk));
-    CHECK(states.out.data == cell.value[0].row(chunk + 1));
-    CHECK(states.d_in.data == cell.gradient[0].row(chunk % 2));
-    CHECK(states.d_out.data == cell.gradient[0].row(1 - chunk % 2));
+    CHECK(states.in.data == cell.value.row(chunk));
+    CHECK(states.out.data == cell.value.row(chunk + 1));
+    CHECK(states.d_in.data == cell.gradient.row(chunk % 2));
+    CHECK(states.d_out.data == cell.gradient.row(1 - chunk % 2));
   }
 }

@@ -71,7 +71,7 @@ TEST_CASE("bytes by hand: a single sample needs no stand-in, nor do tokens") {
     const step_plan p =
         planner_type(model, of, {.features = d, .grains = {8, 16}}).complete(choice);
     const instance_list<std::decay_t<decltype(model)>> list(model, d);
-    storage<cpu::device<double>, std::decay_t<decltype(model)>> places(list);
+    storage<cpu::device<double>> places(list);
     arena nothing;
     places.place_stand_ins(nothing, list, p);
     return nothing.used();
@@ -80,7 +80,7 @@ TEST_CASE("bytes by hand: a single sample needs no stand-in, nor do tokens") {
   CHECK(spared(packed::one(T)) == 0);
   const auto of_tokens = embedding(5, d) | linear(d, 5);
   const instance_list<std::decay_t<decltype(of_tokens)>> list(of_tokens, 0);
-  storage<cpu::device<double>, std::decay_t<decltype(of_tokens)>> places(list);
+  storage<cpu::device<double>> places(list);
   step_plan p;
   p.shape.samples = samples;
   p.chunks = {0, T};
@@ -100,7 +100,9 @@ TEST_CASE("bytes by hand: a fused head alone needs no stream, only one chunk of 
 
 namespace {
 
-struct scratch_tag {};
+struct scratch_tag {
+  static constexpr const char* name = "scratch";
+};
 template <int Cols>
 struct scribbling {
   static constexpr bool backward_reads_output = false;
@@ -111,26 +113,30 @@ struct scribbling {
 
 template <class Item>
 std::size_t working_bytes(const Item& item) {
-  const section<Item, half::whole, 0> own{leaves_of(item)};
-  section_cell<double, section<Item, half::whole, 0>> cell;
+  const instance_list<Item> list(item, 0);
+  section_cell<double> cell(list[0]);
   layout_shape shape;
   shape.chunk = C;
   arena nothing;
-  place_working(nothing, own, section_instance{}, shape, true, cell);
+  place_working(nothing, list[0], shape, true, cell);
   return nothing.used();
 }
 
 }  // namespace
 
 TEST_CASE("bytes by hand: operators of a section share their scratch") {
-  CHECK(working_bytes(scribbling<3>{} | scribbling<9>{} | scribbling<5>{}) == room(C, 9));
-  CHECK(working_bytes(scribbling<3>{} | scribbling<5>{} | scribbling<9>{}) == room(C, 9));
+  CHECK(working_bytes(residual(scribbling<3>{} | scribbling<9>{} | scribbling<5>{})) == room(C, 9));
+  CHECK(working_bytes(residual(scribbling<3>{} | scribbling<5>{} | scribbling<9>{})) == room(C, 9));
 }
 
 namespace {
 
-struct held_tag {};
-struct handed_tag {};
+struct held_tag {
+  static constexpr const char* name = "held";
+};
+struct handed_tag {
+  static constexpr const char* name = "handed";
+};
 struct holding {
   static constexpr reach sees = past;
   static constexpr bool backward_reads_output = false;
@@ -144,8 +150,8 @@ struct holding {
 }  // namespace
 
 TEST_CASE("bytes by hand: memories of a prefix and all tokens, carries and their two gradients") {
-  const section<holding, half::whole, 0> own{leaves_of(holding{})};
-  section_cell<double, section<holding, half::whole, 0>> cell;
+  const instance_list<holding> list(holding{}, 0);
+  section_cell<double> cell(list[0]);
   layout_shape shape;
   shape.tokens = 37;
   shape.prefix = 30;
@@ -153,7 +159,7 @@ TEST_CASE("bytes by hand: memories of a prefix and all tokens, carries and their
   shape.parents = 11;
   const auto bytes = [&](bool values, bool gradients) {
     arena nothing;
-    place_state(nothing, own, section_instance{}, shape, values, gradients, cell);
+    place_state(nothing, list[0], shape, values, gradients, cell);
     return nothing.used();
   };
   CHECK(bytes(true, false) == room(67, 4) + room(21, 6) + room(11, 6));
@@ -183,7 +189,7 @@ bool disjoint(const std::vector<extent>& all) {
 
 TEST_CASE("what lives together shares no address; stages share theirs") {
   const instance_list<std::decay_t<decltype(model)>> list(model, d);
-  storage<cpu::device<double>, std::decay_t<decltype(model)>> places(list);
+  storage<cpu::device<double>> places(list);
   const step_plan p = complete({{{0, 1}, {1, 2}}, C, 8, false});
   const cpu::mapped_block block(p.peak());
   arena from(block.data(), block.size());
@@ -195,20 +201,15 @@ TEST_CASE("what lives together shares no address; stages share theirs") {
                               extent_of(places.segment_scales)};
   const auto of_section = [&](position i) {
     std::vector<extent> own = lasting;
-    places.with(list, i, [&](const auto& section, auto& cell) {
-      for (const auto& v : cell.value)
-        if (v.rows > 0) own.push_back(extent_of(v));
-      for (const auto& v : cell.gradient)
-        if (v.rows > 0) own.push_back(extent_of(v));
-      for_each_slot(section, list.sections[std::size_t(i)], [&](auto op, auto k, const auto& slot) {
-        constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-        const auto& slots = std::get<op>(cell.operators);
-        if constexpr (kind != slot_kind::parameter && kind != slot_kind::scratch &&
-                      kind != slot_kind::workspace)
-          own.push_back(extent_of(slots.value[k]));
-        if constexpr (kind == slot_kind::memory) own.push_back(extent_of(slots.gradient[k]));
-        if constexpr (kind == slot_kind::scratch) own.push_back(extent_of(slots.value[k]));
-      });
+    auto& cell = places.cells[std::size_t(i)];
+    for (const auto& v : cell.value)
+      if (v.rows > 0) own.push_back(extent_of(v));
+    for (const auto& v : cell.gradient)
+      if (v.rows > 0) own.push_back(extent_of(v));
+    for_each_slot(list[i], cell, [&](const slot_info& slot, const slot_cell<double>& at) {
+      if (!slot.is_parameter() && slot.kind != slot_kind::workspace)
+        own.push_back(extent_of(at.value));
+      if (slot.kind == slot_kind::memory) own.push_back(extent_of(at.gradient));
     });
     return own;
   };
@@ -224,7 +225,7 @@ TEST_CASE("what lives together shares no address; stages share theirs") {
 
 TEST_CASE("a fused head stands on no row that its chunk's backward reads again") {
   const instance_list<std::decay_t<decltype(model)>> list(model, d);
-  storage<cpu::device<double>, std::decay_t<decltype(model)>> places(list);
+  storage<cpu::device<double>> places(list);
   const step_plan p = complete({{{0, 2}}, C, 8, true});
   const cpu::mapped_block block(p.peak());
   arena from(block.data(), block.size());
@@ -232,16 +233,13 @@ TEST_CASE("a fused head stands on no row that its chunk's backward reads again")
   std::vector<extent> lasting{extent_of(places.chunk_gradient), extent_of(places.head.result),
                               extent_of(places.head.tokens), extent_of(places.head.slopes)};
   for (position i = 0; i < 2; ++i)
-    places.with(list, i, [&](const auto& section, auto& cell) {
-      for_each_slot(section, list.sections[std::size_t(i)], [&](auto op, auto k, const auto& slot) {
-        constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-        const auto& slots = std::get<op>(cell.operators);
-        if constexpr (kind == slot_kind::saved || kind == slot_kind::keepable ||
-                      kind == slot_kind::memory)
-          lasting.push_back(extent_of(slots.value[k]));
-        if constexpr (kind == slot_kind::memory) lasting.push_back(extent_of(slots.gradient[k]));
-      });
-    });
+    for_each_slot(list[i], places.cells[std::size_t(i)],
+                  [&](const slot_info& slot, const slot_cell<double>& at) {
+                    if (slot.kind == slot_kind::saved || slot.kind == slot_kind::keepable ||
+                        slot.kind == slot_kind::memory)
+                      lasting.push_back(extent_of(at.value));
+                    if (slot.kind == slot_kind::memory) lasting.push_back(extent_of(at.gradient));
+                  });
   CHECK(lasting.size() >= 12);
   CHECK(disjoint(lasting));
 }
@@ -249,7 +247,7 @@ TEST_CASE("a fused head stands on no row that its chunk's backward reads again")
 TEST_CASE("bytes by hand: a checkpoint holds its stage's input") {
   const auto widening = residual(linear(d, d)) | linear(d, 24) | gated_recurrence(24, 5);
   const instance_list<std::decay_t<decltype(widening)>> list(widening, d);
-  storage<cpu::device<double>, std::decay_t<decltype(widening)>> places(list);
+  storage<cpu::device<double>> places(list);
   step_plan p;
   p.shape.samples = samples;
   p.grains = p.head_grains = p.chunks = p.head_chunks = {0, T};

@@ -119,8 +119,7 @@ struct trial {
     }
     if (!list.takes_tokens())
       for (position i = 0; i < samples.tokens() * options.features; ++i) rows.push_back(near(0, 1));
-    for (position i = engine_type::initial_size_of(list, options.prefix); i-- > 0;)
-      initial.push_back(near(0, 1));
+    for (position i = list.initial_size(options.prefix); i-- > 0;) initial.push_back(near(0, 1));
   }
 
   planner_type planner_for(int threads = 1) const {

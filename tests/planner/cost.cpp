@@ -12,11 +12,11 @@ namespace {
 
 template <class Model>
 struct counted {
-  instance_list<Model> list;
+  model_sections<cpu::device<double>, Model> sections;
   plan_shape shape;
-  flop_counts<cpu::device<double>, Model> flops;
+  flop_counts<cpu::device<double>> flops;
   counted(const Model& model, const packed& samples, position features)
-      : list(model, features), shape(shape_of(samples, features)), flops(list, shape) {}
+      : sections(model, features), shape(shape_of(samples, features)), flops(sections, shape) {}
 
   static plan_shape shape_of(const packed& samples, position features) {
     plan_shape s;

@@ -52,7 +52,7 @@ TEST_CASE("plain backpropagation: one stage, one chunk, nothing computed twice")
   CHECK(p.head_chunks == std::vector<position>{0, 61});
   CHECK_FALSE(p.choice.fuses_head);
   CHECK(p.choice.stages[0].keeps_chunk);
-  flop_counts<cpu::device<double>, model_type> flops(all.model(), p.shape);
+  flop_counts<cpu::device<double>> flops(all.sections(), p.shape);
   position once = all.head_flops();
   for (position s = 0; s < position(all.model().count()); ++s)
     once += flops.of(s, {0, 61}, {}) + flops.of(s, {0, 61}, {purpose::backward});

@@ -6,39 +6,37 @@ using namespace streambp;
 
 namespace {
 
-struct section_stub {
-  half part = half::whole;
-  dependency split{};
-  bool holds_state = false;
-  bool holds_tally = false;
-};
-struct list_stub {
-  std::vector<section_stub> sections;
-  std::size_t count() const { return sections.size(); }
-};
-
-section_stub plain() { return {}; }
-section_stub state() {
-  section_stub s;
+section_instance plain() { return {}; }
+section_instance state() {
+  section_instance s;
   s.holds_state = true;
   return s;
 }
-section_stub carry() {
-  section_stub s = state();
+section_instance carry() {
+  section_instance s = state();
   s.split.carries = true;
   return s;
 }
-section_stub tally() {
-  section_stub s;
+section_instance tally() {
+  section_instance s;
   s.holds_tally = true;
   return s;
 }
-section_stub part(half p) { return {p, {}, false, false}; }
+section_instance part(half p) {
+  section_instance s;
+  s.part = p;
+  return s;
+}
+section_list list_of(std::vector<section_instance> sections) {
+  section_list list;
+  list.sections = std::move(sections);
+  return list;
+}
 
 }  // namespace
 
 TEST_CASE("a stage's facts: where its states and tallies end") {
-  const list_stub list{{plain(), state(), plain(), tally(), plain()}};
+  const section_list list = list_of({plain(), state(), plain(), tally(), plain()});
   const stage_facts f = facts_of(list, {0, 5}, true, 0);
   CHECK(f.ends);
   CHECK(f.fuses_head);
@@ -54,21 +52,21 @@ TEST_CASE("a stage's facts: where its states and tallies end") {
   CHECK_FALSE(none.stateful());
   CHECK_FALSE(none.rebuilds(3));
   CHECK_FALSE(f.carries);
-  const list_stub carried{{carry(), tally(), state()}};
+  const section_list carried = list_of({carry(), tally(), state()});
   CHECK(facts_of(carried, {0, 3}, false, 0).carries);
   CHECK_FALSE(facts_of(carried, {1, 3}, false, 0).carries);
   CHECK(facts_of(carried, {0, 3}, false, 0).last_first == 3);
 }
 
 TEST_CASE("a stage that gave up its states rebuilds them, in more than one chunk") {
-  const list_stub list{{state(), plain()}};
+  const section_list list = list_of({state(), plain()});
   CHECK(facts_of(list, {0, 1}, false, 0).rebuilds(2));
   CHECK_FALSE(facts_of(list, {0, 1}, false, 0).rebuilds(1));
   CHECK_FALSE(facts_of(list, {0, 1, true}, false, 0).rebuilds(2));
 }
 
 TEST_CASE("a stage goes down to the lowest section that is wanted") {
-  const list_stub list{{plain(), plain(), plain(), plain()}};
+  const section_list list = list_of({plain(), plain(), plain(), plain()});
   CHECK(facts_of(list, {0, 2}, false, 1).lowest == 1);
   CHECK(facts_of(list, {2, 4}, false, 1).lowest == 2);
   CHECK_FALSE(facts_of(list, {0, 2}, false, 2).descends());
@@ -77,7 +75,7 @@ TEST_CASE("a stage goes down to the lowest section that is wanted") {
 
 TEST_CASE("a trailing remember half is the next stage's; the last two of their memories survive") {
   const auto r = half::remember, d = half::read;
-  const list_stub list{{part(r), part(d), part(r), part(d), part(r), part(d), plain()}};
+  const section_list list = list_of({part(r), part(d), part(r), part(d), part(r), part(d), plain()});
   const stage_facts f = facts_of(list, {1, 3}, false, 0);
   CHECK(f.own_last == 2);
   CHECK(f.begins_with_read);

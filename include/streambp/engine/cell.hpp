@@ -2,72 +2,52 @@
 #pragma once
 
 #include <array>
-#include <tuple>
+#include <vector>
 
 #include "../core/arena.hpp"
-#include "../schedule/instances.hpp"
+#include "../schedule/section_list.hpp"
 #include "../schedule/snapshots.hpp"
 
 namespace streambp {
 
-// By slot: value and gradient rows. saved, keepable and scratch hold one chunk; memory holds the
+// Value and gradient rows of a slot. saved, keepable and scratch hold one chunk; memory holds the
 // prefix and all tokens; a carry holds one state a row, as many as snapshots keep, and two
 // gradients.
-template <class Scalar, class Slots>
-struct operator_cell {
-  static constexpr std::size_t slots = std::tuple_size_v<Slots>;
-  static constexpr auto is_memory = []<class... Slot>(std::type_identity<std::tuple<Slot...>>) {
-    return std::array<bool, slots>{
-        (Slot::kind == slot_kind::memory || Slot::kind == slot_kind::total)...};
-  }(std::type_identity<Slots>{});
-  std::array<view<Scalar>, slots> value{};
-  std::array<view<Scalar>, slots> gradient{};
-  std::array<view<Scalar>, slots> kept{};  // keepable rows of all tokens, if the plan keeps them
-  std::array<view<const Scalar>, slots>
-      initial{};  // a carry's state before the first token, if given
-  std::array<view<Scalar>, slots> d_initial{};
-  std::array<view<Scalar>, slots> ends{};  // a carry's state after each segment with children
-  std::array<view<Scalar>, slots> d_ends{};
+template <class Scalar>
+struct slot_cell {
+  view<Scalar> value, gradient;
+  view<Scalar> kept;           // keepable rows of all tokens, if the plan keeps them
+  view<const Scalar> initial;  // a carry's state before the first token, if given
+  view<Scalar> d_initial;
+  view<Scalar> ends;  // a carry's state after each segment with children
+  view<Scalar> d_ends;
 };
 
-template <class Scalar, class Leaves>
-struct operator_cells;
-template <class Scalar, class... P>
-struct operator_cells<Scalar, std::tuple<P...>> {
-  using type = std::tuple<
-      operator_cell<Scalar, typename layer_traits<typename P::layer_type>::slot_types>...>;
-};
-
-template <class Scalar, class Section>
+template <class Scalar>
 struct section_cell {
-  using section = Section;
-  typename operator_cells<Scalar, typename Section::leaf_types>::type operators;
+  std::vector<slot_cell<Scalar>> slots;                // as section_instance::slots
   std::array<view<Scalar>, program::most> value{};     // of one chunk
   std::array<view<Scalar>, program::most> gradient{};  // of one chunk
+
+  section_cell() = default;
+  explicit section_cell(const section_instance& of) : slots(of.slots.size()) {}
 };
 
-// Calls f(op, slot_index, slot) for every slot of the section's operators, in order.
-template <class Section, class F>
-void for_each_slot(const Section& section, const section_instance& instance, F&& f) {
-  for_each_index<Section::steps.size>([&](auto i) {
-    constexpr step st = Section::steps.steps[i];
-    if constexpr (st.op >= 0) {
-      const auto& layer = std::get<st.op>(section.leaves).layer;
-      const auto slots =
-          layer_traits<std::decay_t<decltype(layer)>>::slots(layer, instance.widths[st.in]);
-      for_each_index<int(std::tuple_size_v<decltype(slots)>)>(
-          [&](auto k) { f(std::integral_constant<int, st.op>{}, k, std::get<k>(slots)); });
-    }
-  });
+// Calls f(slot_info, slot_cell) for every slot of the section's operators, in order.
+template <class Scalar, class F>
+void for_each_slot(const section_instance& section, section_cell<Scalar>& cell, F&& f) {
+  for (std::size_t k = 0; k < section.slots.size(); ++k) f(section.slots[k], cell.slots[k]);
 }
 
 // The memory that one half of an operator writes is the one that its other half reads.
-template <class Operator>
-void share_memory(const Operator& from, Operator& to) {
-  for (std::size_t k = 0; k < Operator::slots; ++k)
-    if (Operator::is_memory[k]) {
-      to.value[k] = from.value[k];
-      to.gradient[k] = from.gradient[k];
+template <class Scalar>
+void share_memory(const section_instance& section, const section_cell<Scalar>& from,
+                  section_cell<Scalar>& to) {
+  for (std::size_t k = 0; k < from.slots.size(); ++k)
+    if (section.slots[k].boundary &&
+        (section.slots[k].kind == slot_kind::memory || section.slots[k].kind == slot_kind::total)) {
+      to.slots[k].value = from.slots[k].value;
+      to.slots[k].gradient = from.slots[k].gradient;
     }
 }
 
@@ -85,99 +65,97 @@ struct layout_shape {
 
 // What lives from a chunk's forward to its backward: saved slots and the values that backward
 // reads. `result`: the section's output stays too, for the section after it.
-template <class Scalar, class Section>
-void place_chunk(arena& from, const Section& section, const section_instance& instance,
-                 const layout_shape& shape, bool result, bool keeps_outputs,
-                 section_cell<Scalar, Section>& cell) {
-  constexpr program p = Section::steps;
+template <class Scalar>
+void place_chunk(arena& from, const section_instance& section, const layout_shape& shape,
+                 bool result, bool keeps_outputs, section_cell<Scalar>& cell) {
+  const program& p = *section.steps;
   for (int v = 1; v < p.values; ++v)
     if (p.lasts(v) || (v == p.result && result))
-      cell.value[v] = from.take<Scalar>(shape.chunk, instance.widths[v]);
-  for_each_slot(section, instance, [&](auto op, auto k, const auto& slot) {
-    constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-    if (kind == slot_kind::saved || (kind == slot_kind::keepable && !keeps_outputs))
-      std::get<op>(cell.operators).value[k] = from.take<Scalar>(shape.chunk, slot.cols);
+      cell.value[v] = from.take<Scalar>(shape.chunk, section.widths[v]);
+  for_each_slot(section, cell, [&](const slot_info& slot, auto& own) {
+    if (slot.kind == slot_kind::saved || (slot.kind == slot_kind::keepable && !keeps_outputs))
+      own.value = from.take<Scalar>(shape.chunk, slot.cols);
   });
 }
 
 // What lives within one visit of a chunk: other values, gradients, scratch. Operators share
 // scratch.
-template <class Scalar, class Section>
-void place_working(arena& from, const Section& section, const section_instance& instance,
-                   const layout_shape& shape, bool result, section_cell<Scalar, Section>& cell) {
-  constexpr program p = Section::steps;
-  constexpr auto storage = p.gradient_storage();
+template <class Scalar>
+void place_working(arena& from, const section_instance& section, const layout_shape& shape,
+                   bool result, section_cell<Scalar>& cell) {
+  const program& p = *section.steps;
+  const auto storage = p.gradient_storage();
   for (int v = 1; v < p.values; ++v)
     if (!p.lasts(v) && !(v == p.result && result))
-      cell.value[v] = from.take<Scalar>(shape.chunk, instance.widths[v]);
+      cell.value[v] = from.take<Scalar>(shape.chunk, section.widths[v]);
   for (int v = 0; v < p.values; ++v)
     if (storage.alias[v] == v && v != p.result)
-      cell.gradient[v] = from.take<Scalar>(shape.chunk, instance.widths[v]);
+      cell.gradient[v] = from.take<Scalar>(shape.chunk, section.widths[v]);
   const std::size_t mark = from.used();
   std::size_t most = mark;
   int last = -1;
-  for_each_slot(section, instance, [&](auto op, auto k, const auto& slot) {
-    constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-    if (op != last) {
+  for_each_slot(section, cell, [&](const slot_info& slot, auto& own) {
+    if (slot.op != last) {
       most = std::max(most, from.used());
       from.rewind(mark);
-      last = op;
+      last = slot.op;
     }
-    if (kind == slot_kind::scratch)
-      std::get<op>(cell.operators).value[k] = from.take<Scalar>(shape.chunk, slot.cols);
-    if (kind == slot_kind::workspace)
-      std::get<op>(cell.operators).value[k] = from.take<Scalar>(shape.threads, slot.cols);
+    if (slot.kind == slot_kind::scratch) own.value = from.take<Scalar>(shape.chunk, slot.cols);
+    if (slot.kind == slot_kind::workspace) own.value = from.take<Scalar>(shape.threads, slot.cols);
   });
   from.advance(std::max(most, from.used()));
 }
 
 // Memories and carries: what a stage hands from chunk to chunk. `values` or `gradients` alone, as
 // the two have different lifetimes.
-template <class Scalar, class Section>
-void place_state(arena& from, const Section& section, const section_instance& instance,
-                 const layout_shape& shape, bool values, bool gradients,
-                 section_cell<Scalar, Section>& cell) {
-  for_each_slot(section, instance, [&](auto op, auto k, const auto& slot) {
-    constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-    auto& own = std::get<op>(cell.operators);
-    if constexpr (Section::part == half::read && Section::steps.operators[op].split.forces_cut()) {
-      return;  // share_memory brings it
-    } else if constexpr (kind == slot_kind::memory) {
-      if (values) own.value[k] = from.take<Scalar>(shape.prefix + shape.tokens, slot.cols);
-      if (gradients) own.gradient[k] = from.take<Scalar>(shape.prefix + shape.tokens, slot.cols);
-    } else if constexpr (kind == slot_kind::carry) {
-      const position width = slot.rows * slot.cols;
-      if (values) own.value[k] = from.take<Scalar>(shape.states.rows(), width);
-      if (gradients) own.gradient[k] = from.take<Scalar>(2, width);
-      if (values) own.ends[k] = from.take<Scalar>(shape.parents, width);
-      if (gradients) own.d_ends[k] = from.take<Scalar>(shape.parents, width);
-    } else if constexpr (kind == slot_kind::total || kind == slot_kind::context) {
-      const position rows = kind == slot_kind::total ? shape.segments : shape.context;
-      if (values) own.value[k] = from.take<Scalar>(rows, slot.cols);
-      if (gradients) own.gradient[k] = from.take<Scalar>(rows, slot.cols);
+template <class Scalar>
+void place_state(arena& from, const section_instance& section, const layout_shape& shape,
+                 bool values, bool gradients, section_cell<Scalar>& cell) {
+  for_each_slot(section, cell, [&](const slot_info& slot, auto& own) {
+    if (slot.boundary) return;  // share_memory brings it
+    position value_rows = 0, gradient_rows = 0;
+    switch (slot.kind) {
+      case slot_kind::memory:
+        value_rows = gradient_rows = shape.prefix + shape.tokens;
+        break;
+      case slot_kind::carry:
+        value_rows = shape.states.rows();
+        gradient_rows = 2;
+        break;
+      case slot_kind::total:
+        value_rows = gradient_rows = shape.segments;
+        break;
+      case slot_kind::context:
+        value_rows = gradient_rows = shape.context;
+        break;
+      default:
+        return;
     }
+    const position width = slot.rows * slot.cols;
+    if (values) own.value = from.take<Scalar>(value_rows, width);
+    if (gradients) own.gradient = from.take<Scalar>(gradient_rows, width);
+    if (slot.kind != slot_kind::carry) return;
+    if (values) own.ends = from.take<Scalar>(shape.parents, width);
+    if (gradients) own.d_ends = from.take<Scalar>(shape.parents, width);
   });
 }
 
 // Tallies live as long as the step.
-template <class Scalar, class Section>
-void place_tallies(arena& from, const Section& section, const section_instance& instance,
-                   section_cell<Scalar, Section>& cell) {
-  for_each_slot(section, instance, [&](auto op, auto k, const auto& slot) {
-    if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::tally) {
-      std::get<op>(cell.operators).value[k] = from.take<Scalar>(1, slot.cols);
-      std::get<op>(cell.operators).gradient[k] = from.take<Scalar>(1, slot.cols);
-    }
+template <class Scalar>
+void place_tallies(arena& from, const section_instance& section, section_cell<Scalar>& cell) {
+  for_each_slot(section, cell, [&](const slot_info& slot, auto& own) {
+    if (slot.kind != slot_kind::tally) return;
+    own.value = from.take<Scalar>(1, slot.cols);
+    own.gradient = from.take<Scalar>(1, slot.cols);
   });
 }
 
 // Keepable rows of all tokens.
-template <class Scalar, class Section>
-void place_kept(arena& from, const Section& section, const section_instance& instance,
-                const layout_shape& shape, section_cell<Scalar, Section>& cell) {
-  for_each_slot(section, instance, [&](auto op, auto k, const auto& slot) {
-    if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::keepable)
-      std::get<op>(cell.operators).kept[k] = from.take<Scalar>(shape.tokens, slot.cols);
+template <class Scalar>
+void place_kept(arena& from, const section_instance& section, const layout_shape& shape,
+                section_cell<Scalar>& cell) {
+  for_each_slot(section, cell, [&](const slot_info& slot, auto& own) {
+    if (slot.kind == slot_kind::keepable) own.kept = from.take<Scalar>(shape.tokens, slot.cols);
   });
 }
 

@@ -6,7 +6,7 @@
 #include "../core/overlap.hpp"
 #include "../primitives/look.hpp"
 #include "../schedule/seal.hpp"
-#include "engine.hpp"
+#include "step_runner.hpp"
 
 namespace streambp {
 
@@ -39,17 +39,16 @@ void expect_finite_rows(Device& on, const char* what, view<const typename Device
 
 }  // namespace detail
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::expect_size(const char* what, std::size_t size,
-                                                    position wanted) {
+template <class Device>
+void step_runner<Device>::expect_size(const char* what, std::size_t size, position wanted) {
   if (position(size) != wanted)
     throw shape_error(sentence(what, " has ", size, " entries, the plan has ", wanted));
 }
 
-template <class Device, class Model, class Loss>
+template <class Device>
 template <class S>
-void basic_engine<Device, Model, Loss>::expect_rows(const char* what, view<S> given, position rows,
-                                                    position cols) {
+void step_runner<Device>::expect_rows(const char* what, view<S> given, position rows,
+                                      position cols) {
   if (given.rows != rows || given.cols != cols)
     throw shape_error(sentence(what, ": ", given.rows, " rows of ", given.cols,
                                " columns, the plan has ", rows, " of ", cols));
@@ -60,33 +59,31 @@ void basic_engine<Device, Model, Loss>::expect_rows(const char* what, view<S> gi
 }
 
 // The stages, if the plan is this model's and as it was made.
-template <class Device, class Model, class Loss>
-std::vector<stage_facts> basic_engine<Device, Model, Loss>::checked_stages() const {
-  if (plan_.model != model_.fingerprint())
+template <class Device>
+std::vector<stage_facts> step_runner<Device>::checked_stages() const {
+  if (plan_.model != model().fingerprint())
     throw shape_error(
         "engine: the plan was made for another model; plan(model, loss, samples) makes its own");
   if (plan_.seal != seal_of(plan_))
     throw shape_error(
         "engine: the plan was changed after it was made; ask for what you want in plan_options");
-  return facts_of(model_, plan_.choice.stages, plan_.choice.fuses_head, lowest_);
+  return facts_of(model(), plan_.choice.stages, plan_.choice.fuses_head, lowest_);
 }
 
 // The bytes to allocate: what the plan says, if it is this loss's.
-template <class Device, class Model, class Loss>
-std::size_t basic_engine<Device, Model, Loss>::checked_bytes() {
+template <class Device>
+std::size_t step_runner<Device>::checked_bytes() {
   arena nothing;
-  const std::size_t needed =
-      storage_.place(nothing, model_, plan_, loss_traits<Loss>::couples).total();
+  const std::size_t needed = storage_.place(nothing, model(), plan_, facts_.couples).total();
   if (needed != plan_.peak())
     throw shape_error(sentence("engine: the plan says ", plan_.peak(), " bytes, the step needs ",
                                needed, "; it was made for another loss"));
   return needed;
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::check(std::span<const scalar> parameters,
-                                              std::span<scalar> gradient, bool labels,
-                                              byte_range result) const {
+template <class Device>
+void step_runner<Device>::check(std::span<const scalar> parameters, std::span<scalar> gradient,
+                                bool labels, byte_range result) const {
   const batch_type& data = *data_;
   detail::expect_apart(
       std::array<detail::named_range, 13>{{{"parameters", bytes_of(parameters), false},
@@ -107,22 +104,18 @@ void basic_engine<Device, Model, Loss>::check(std::span<const scalar> parameters
   check_streams(!gradient.empty());
   if (!data_->sample_ids.empty())
     expect_size("batch: sample_ids", data_->sample_ids.size(), samples().segments());
-  if constexpr (!loss_traits<Loss>::sees_rows) {
-    if (labels) {
-      check_labels(loss_, samples(), *data_, model_.head.out);
-      loss_traits<Loss>::check(loss_, samples().segments());
-    }
-  } else {
-    check_normaliser(*data_);
-  }
+  if (facts_.sees_rows) return check_normaliser(*data_);
+  if (!labels) return;
+  check_labels(facts_, samples(), *data_, model().head.out);
+  loss_->check(samples().segments());
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::check_parameters(std::span<const scalar> parameters,
-                                                         std::span<scalar> gradient) const {
-  expect_size("parameters", parameters.size(), model_.table.parameters);
-  if (!gradient.empty()) expect_size("gradient", gradient.size(), model_.table.gradients);
-  for (const auto& entry : model_.table.entries)
+template <class Device>
+void step_runner<Device>::check_parameters(std::span<const scalar> parameters,
+                                           std::span<scalar> gradient) const {
+  expect_size("parameters", parameters.size(), model().table.parameters);
+  if (!gradient.empty()) expect_size("gradient", gradient.size(), model().table.gradients);
+  for (const auto& entry : model().table.entries)
     if (const auto found = find_not_finite(
             on_, view<const scalar>{parameters.data() + entry.offset, entry.rows, entry.cols}))
       throw data_error(sentence("parameter ", entry.name, " is ", found->value, " at row ",
@@ -131,16 +124,16 @@ void basic_engine<Device, Model, Loss>::check_parameters(std::span<const scalar>
                                 "where it was loaded"));
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::check_input() const {
+template <class Device>
+void step_runner<Device>::check_input() const {
   const position tokens = samples().tokens();
-  if constexpr (list::takes_tokens()) {
+  if (model().takes_tokens()) {
     expect_size("batch: tokens", data_->tokens.size(), tokens);
     for (position t = 0; t < tokens; ++t)
       if (const std::int32_t token = data_->tokens[std::size_t(t)];
-          token < 0 || (model_.vocabulary > 0 && token >= model_.vocabulary))
+          token < 0 || (model().vocabulary > 0 && token >= model().vocabulary))
         throw data_error(sentence("batch: token ", token, " at place ", t,
-                                  " is outside the vocabulary of ", model_.vocabulary));
+                                  " is outside the vocabulary of ", model().vocabulary));
     if (data_->d_rows.rows != 0)
       throw shape_error("batch: d_rows is given, but the model takes tokens");
     if (data_->rows.rows != 0)
@@ -156,9 +149,9 @@ void basic_engine<Device, Model, Loss>::check_input() const {
   }
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::check_streams(bool gradient) const {
-  if (model_.crosses()) {
+template <class Device>
+void step_runner<Device>::check_streams(bool gradient) const {
+  if (model().crosses()) {
     const position rows = plan_.shape.context.tokens(), cols = plan_.shape.context_features;
     expect_rows("batch: context", data_->context, rows, cols);
     if (gradient) expect_rows("batch: d_context", data_->d_context, rows, cols);
@@ -175,12 +168,12 @@ void basic_engine<Device, Model, Loss>::check_streams(bool gradient) const {
 }
 
 // 0 times a number that is not finite is none: no gradient can leave out single rows of a sample.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::check_finite(bool gradient) const {
+template <class Device>
+void step_runner<Device>::check_finite(bool gradient) const {
   if (none_counts_) return;
   const char* const why =
-      model_.tallies() ? "a gradient needs finite ones everywhere: a side loss counts every row"
-      : loss_traits<Loss>::sees_rows && !loss_traits<Loss>::knows_what_counts
+      model().tallies() ? "a gradient needs finite ones everywhere: a side loss counts every row"
+      : facts_.sees_rows && !facts_.knows_what_counts
           ? "a gradient needs finite ones everywhere"
           : "a gradient needs finite ones in all of a sample of which a label counts";
   const auto look = [&](const char* what, view<const scalar> rows, const packed& axis) {
@@ -189,8 +182,8 @@ void basic_engine<Device, Model, Loss>::check_finite(bool gradient) const {
       if (storage_.segment_scales(s, 0) != 0)
         detail::expect_finite_rows(on_, what, rows, axis.segment(s), why);
   };
-  if (gradient && !list::takes_tokens()) look("rows", data_->rows, samples());
-  if (gradient && model_.crosses()) look("context rows", data_->context, plan_.shape.context);
+  if (gradient && !model().takes_tokens()) look("rows", data_->rows, samples());
+  if (gradient && model().crosses()) look("context rows", data_->context, plan_.shape.context);
   if (data_->initial.empty()) return;
   if (const auto found =
           find_not_finite(on_, view<const scalar>(data_->initial.data(), 1, initial_size())))

@@ -9,12 +9,11 @@
 namespace streambp {
 
 // The decoder as the encoder sees it: a row loss that needs all rows before it has a gradient.
-template <class Device, class Decoder, class Loss>
+template <class Device>
 struct decoder_loss {
   using Scalar = typename Device::scalar;
-  using engine_type = basic_engine<Device, Decoder, Loss>;
 
-  engine_type* decoder = nullptr;
+  step_runner<Device>* decoder = nullptr;
   view<Scalar> context, d_context;  // (encoder tokens, features)
   // Of the step that runs.
   std::span<const Scalar> parameters{};
@@ -38,7 +37,7 @@ struct decoder_loss {
     const auto tokens = std::size_t(samples.tokens());
     if (data->labels.size() != tokens || (!data->weights.empty() && data->weights.size() != tokens))
       return 0;  // the decoder refuses them
-    return streambp::share_of_window(decoder->loss(), samples, *data);
+    return decoder->share_of_window(*data);
   }
   bool counts(position segment) const { return decoder->counts(*data, segment); }
   double rows(auto& on, position first_row, view<Scalar> y) const {
@@ -60,7 +59,7 @@ template <class Scalar, class Encoder, class Decoder, class Loss,
           class Device = default_device<Scalar>>
 class encoder_decoder {
  public:
-  using bridge = decoder_loss<Device, Decoder, Loss>;
+  using bridge = decoder_loss<Device>;
 
   encoder_decoder(encoder_decoder_plan<Scalar> p, const Encoder& encoder, const Decoder& decoder,
                   Loss loss)

@@ -3,24 +3,23 @@
 
 #include <cmath>
 
-#include "engine.hpp"
+#include "step_runner.hpp"
 
 namespace streambp {
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::expect_finite(double value,
-                                                      std::span<const scalar> gradient) {
+template <class Device>
+void step_runner<Device>::expect_finite(double value, std::span<const scalar> gradient) {
   if (!refuses_not_finite_) return;
   std::string what;
   if (!std::isfinite(value)) what = sentence("the loss is ", value);
   // The last parameter is the first that the backward reached.
-  for (auto entry = model_.table.entries.rbegin();
-       what.empty() && entry != model_.table.entries.rend(); ++entry) {
+  for (auto entry = model().table.entries.rbegin();
+       what.empty() && entry != model().table.entries.rend(); ++entry) {
     if (entry->gradient < 0 || gradient.empty()) continue;
     const view<const scalar> own{gradient.data() + entry->gradient, entry->rows, entry->cols};
     if (const auto found = find_not_finite(on_, own))
-      what = sentence("the gradient of ", entry->name, " is ", found->value, " at row ",
-                      found->row, ", column ", found->column);
+      what = sentence("the gradient of ", entry->name, " is ", found->value, " at row ", found->row,
+                      ", column ", found->column);
   }
   const auto look = [&](const char* name, view<const scalar> rows) {
     if (!what.empty()) return;
@@ -40,8 +39,8 @@ void basic_engine<Device, Model, Loss>::expect_finite(double value,
 }
 
 // Runs the forward pass again and looks at the rows that each section gives.
-template <class Device, class Model, class Loss>
-std::string basic_engine<Device, Model, Loss>::origin_of_the_infinite() {
+template <class Device>
+std::string step_runner<Device>::origin_of_the_infinite() {
   found_.clear();
   looking_ = true;
   try {
@@ -55,29 +54,29 @@ std::string basic_engine<Device, Model, Loss>::origin_of_the_infinite() {
          "the gradient before";
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::look_at(view<const scalar> rows, row_range at,
-                                                position section) {
+template <class Device>
+void step_runner<Device>::look_at(view<const scalar> rows, row_range at, position section) {
   if (!looking_ || !found_.empty()) return;
   if (const auto found = find_not_finite(on_, rows)) {
     const position row = at.first + found->row, segment = samples().segment_at(row);
     position s = 0;
     while (s + 1 < stage_count() && stage(s).plan.last <= section) ++s;
-    const bool head = section == position(model_.count());
+    const bool head = section == position(model().count());
     found_ = sentence("the first rows that are not finite are those that ",
-                      name_of(head ? model_.head : instance(section)), " gives (stage ", s,
-                      head ? ", head" : "", "): ", found->value, " at row ", row, " (sample ", segment,
-                      ", position ", row - samples().segment(segment).first, "), column ", found->column);
+                      name_of(head ? model().head : instance(section)), " gives (stage ", s,
+                      head ? ", head" : "", "): ", found->value, " at row ", row, " (sample ",
+                      segment, ", position ", row - samples().segment(segment).first, "), column ",
+                      found->column);
   }
 }
 
 // Its layers with parameters, by name.
-template <class Device, class Model, class Loss>
-std::string basic_engine<Device, Model, Loss>::name_of(const section_instance& instance) const {
+template <class Device>
+std::string step_runner<Device>::name_of(const section_instance& instance) const {
   std::string all, last;
-  for (const int number : instance.parameters) {
-    if (number < 0) continue;
-    const std::string& name = model_.table.entries[std::size_t(number)].name;
+  for (const slot_info& slot : instance.slots) {
+    if (slot.parameter < 0) continue;
+    const std::string& name = model().table.entries[std::size_t(slot.parameter)].name;
     const std::string layer = name.substr(0, name.rfind('.'));
     if (layer == last) continue;
     all += (all.empty() ? "" : ", ") + layer;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <span>
 
 #include "../core/packed.hpp"
 #include "../traits/loss_traits.hpp"
@@ -10,17 +11,41 @@
 
 namespace streambp {
 
+// What a step asks of a loss ahead of its rows. Members of a loss may change between steps.
+struct loss_facts {
+  bool couples = false;            // its gradient needs sums of all tokens
+  bool sees_rows = false;          // it is of whole rows and needs no labels
+  bool collects = false;           // so, and needs all of them before its gradient
+  bool knows_what_counts = false;  // says itself which segments do
+  bool wants_mean = false;
+  std::int32_t ignore_index = -100;
+  over average = over::tokens;
+  logit_transform logits{};
+
+  loss_facts() = default;
+  template <class Loss>
+  loss_facts(const Loss& loss)
+      : couples(loss_traits<Loss>::couples),
+        sees_rows(loss_traits<Loss>::sees_rows),
+        collects(loss_traits<Loss>::collects),
+        knows_what_counts(loss_traits<Loss>::knows_what_counts),
+        wants_mean(loss_traits<Loss>::wants_mean(loss)),
+        ignore_index(loss_traits<Loss>::ignore_index(loss)),
+        average(loss_traits<Loss>::average(loss)),
+        logits(loss_traits<Loss>::logits(loss)) {}
+};
+
 // Whether the label of `row` is scored, if some row predicts it.
-template <class Loss, class Scalar>
-bool counts(const Loss& loss, const batch<Scalar>& data, position row) {
+template <class Scalar>
+bool counts(const loss_facts& loss, const batch<Scalar>& data, position row) {
   const auto i = std::size_t(row);
-  return data.labels[i] != loss_traits<Loss>::ignore_index(loss) &&
+  return data.labels[i] != loss.ignore_index &&
          (data.weights.empty() || data.weights[i] != Scalar(0));
 }
 
 // Calls f(label's row) for every scored label of a segment, ascending.
-template <class Loss, class Scalar, class F>
-void for_each_scored(const Loss& loss, const packed& samples, const batch<Scalar>& data,
+template <class Scalar, class F>
+void for_each_scored(const loss_facts& loss, const packed& samples, const batch<Scalar>& data,
                      position segment, F&& f) {
   const row_range own = samples.segment(segment);
   const position first = own.first + (samples.parent(segment) < 0);
@@ -31,10 +56,10 @@ void for_each_scored(const Loss& loss, const packed& samples, const batch<Scalar
 // Σ of the weights of scored labels: what a mean over tokens divides by. Add it up over the batches
 // of an accumulation window and give the sum as batch::normaliser. A loss of whole rows counts each
 // row once.
-template <class Loss, class Scalar>
-double normaliser_of(const Loss& loss, const packed& samples, const batch<Scalar>& data) {
-  if constexpr (loss_traits<Loss>::sees_rows) return double(samples.tokens());
-  const over average = loss_traits<Loss>::average(loss);
+template <class Scalar>
+double normaliser_of(const loss_facts& loss, const packed& samples, const batch<Scalar>& data) {
+  if (loss.sees_rows) return double(samples.tokens());
+  const over average = loss.average;
   if (average == over::nothing) return 1;
   double total = 0;
   for (position s = 0; s < samples.segments(); ++s) {
@@ -52,12 +77,16 @@ double normaliser_of(const Loss& loss, const packed& samples, const batch<Scalar
 // count 1 each, whatever they score.
 template <class Loss, class Scalar>
 double share_of_window(const Loss& loss, const packed& samples, const batch<Scalar>& data) {
-  using traits = loss_traits<Loss>;
-  if constexpr (traits::knows_share) return traits::share_of_window(loss);
-  bool any = traits::sees_rows && samples.tokens() > 0;
-  if constexpr (!traits::sees_rows)
-    for (position s = 0; s < samples.segments() && !any; ++s)
-      for_each_scored(loss, samples, data, s, [&](position) { any = true; });
+  if constexpr (requires { loss_traits<Loss>::share_of_window(loss); })
+    return loss_traits<Loss>::share_of_window(loss);
+  else
+    return share_of_window(loss_facts(loss), samples, data);
+}
+template <class Scalar>
+double share_of_window(const loss_facts& loss, const packed& samples, const batch<Scalar>& data) {
+  bool any = loss.sees_rows && samples.tokens() > 0;
+  for (position s = 0; s < samples.segments() && !any && !loss.sees_rows; ++s)
+    for_each_scored(loss, samples, data, s, [&](position) { any = true; });
   if (!any || data.normaliser == 0) return double(any);
   return normaliser_of(loss, samples, data) / data.normaliser;
 }
@@ -65,14 +94,14 @@ double share_of_window(const Loss& loss, const packed& samples, const batch<Scal
 // What a unit of weight counts in each segment; 0 where nothing does, in the segment or in one that
 // goes on from it. A parent of which only its children count has the scale of one of them, so that
 // it is not 0: nothing is multiplied by it.
-template <class Loss, class Scalar>
-void fill_segment_scales(const Loss& loss, const packed& samples, const batch<Scalar>& data,
+template <class Scalar>
+void fill_segment_scales(const loss_facts& loss, const packed& samples, const batch<Scalar>& data,
                          view<double> scales) {
   const double n = data.normaliser != 0 ? data.normaliser : normaliser_of(loss, samples, data);
   if (!std::isfinite(n))
     throw data_error(
         sentence("batch: the weights of the labels that count add up to ", n, "; scale them down"));
-  const bool by_sample = loss_traits<Loss>::average(loss) == over::samples;
+  const bool by_sample = loss.average == over::samples;
   for (position s = 0; s < samples.segments(); ++s) {
     double own = 0;
     for_each_scored(loss, samples, data, s, [&](position row) {
@@ -98,8 +127,8 @@ void check_normaliser(const batch<Scalar>& data) {
 }
 
 // Throws data_error at the first label or weight that cannot be used.
-template <class Loss, class Scalar>
-void check_labels(const Loss& loss, const packed& samples, const batch<Scalar>& data,
+template <class Scalar>
+void check_labels(const loss_facts& loss, const packed& samples, const batch<Scalar>& data,
                   position vocabulary) {
   const position tokens = samples.tokens();
   if (position(data.labels.size()) != tokens)
@@ -108,7 +137,7 @@ void check_labels(const Loss& loss, const packed& samples, const batch<Scalar>& 
   if (!data.weights.empty() && position(data.weights.size()) != tokens)
     throw shape_error(sentence("batch: ", data.weights.size(), " weights for ", tokens, " labels"));
   check_normaliser(data);
-  const std::int32_t ignore = loss_traits<Loss>::ignore_index(loss);
+  const std::int32_t ignore = loss.ignore_index;
   for (position s = 0; s < samples.segments(); ++s)
     for (position row = samples.segment(s).first; row < samples.segment(s).last; ++row) {
       const std::int32_t label = data.labels[std::size_t(row)];
@@ -126,8 +155,8 @@ void check_labels(const Loss& loss, const packed& samples, const batch<Scalar>& 
 
 // Whether labels[t] is tokens[t + 1] nearly wherever the two tokens differ and the label counts: in
 // 95 of 100 places, and in 16 at least.
-template <class Loss, class Scalar>
-bool labels_look_shifted(const Loss& loss, const packed& samples, const batch<Scalar>& data) {
+template <class Scalar>
+bool labels_look_shifted(const loss_facts& loss, const packed& samples, const batch<Scalar>& data) {
   if (data.tokens.empty()) return false;
   position places = 0, shifted = 0;
   for (position s = 0; s < samples.segments(); ++s)
@@ -152,8 +181,8 @@ struct target_rows {
 
 // Row t - 1 predicts label t of its own segment; the last row of a parent predicts the first label
 // of each of its children.
-template <class Loss, class Scalar>
-void fill_targets(const Loss& loss, const packed& samples, const batch<Scalar>& data,
+template <class Scalar>
+void fill_targets(const loss_facts& loss, const packed& samples, const batch<Scalar>& data,
                   row_range range, view<double> scales, const target_rows& to) {
   std::int32_t n = 0;
   const auto add = [&](position label, position segment) {
@@ -179,6 +208,41 @@ void fill_targets(const Loss& loss, const packed& samples, const batch<Scalar>& 
     }
   }
   to.first(range.rows(), 0) = n;
+}
+
+// A head chunk's rows as a loss of tokens goes over them: by target, but where said otherwise.
+struct term_rows {
+  row_range rows;                    // on the packed axis
+  std::span<const position> grains;  // edges of the head's, from rows.first to rows.last
+  view<const std::int32_t> first;    // by row, and one more: its first target
+  view<const token> tokens;
+  view<const double> weights;
+  view<const row_statistics> statistics;
+  view<row_gradient> slopes;          // assigned
+  double* values = nullptr;           // by grain: added to; of a coupled loss
+  view<double> segment_sums;          // these are, before the gradient is asked for,
+  view<const double> segment_slopes;  // and these are read
+};
+
+// Last target first, so that sums do not hang on chunks. term(statistics, token) is the loss's.
+template <bool Couples, class Term>
+void add_terms(const term_rows& r, bool gradient, const Term& term) {
+  std::size_t grain = r.grains.size() - 1;
+  for (position row = r.rows.rows(); row-- > 0;) {
+    while (r.grains[grain] > r.rows.first + row) --grain;
+    for (position t = r.first(row + 1, 0); t-- > r.first(row, 0);) {
+      const token& token = r.tokens(t, 0);
+      const token_term of = term(r.statistics(t, 0), token);
+      double slope = r.weights(t, 0);
+      if constexpr (Couples) {
+        if (!gradient) r.segment_sums(token.segment, 0) += slope * of.value;
+        slope *= r.segment_slopes(token.segment, 0);
+      } else {
+        r.values[grain] += slope * of.value;
+      }
+      r.slopes(t, 0) = {slope * of.slopes.lse, slope * of.slopes.target, slope * of.slopes.mean};
+    }
+  }
 }
 
 }  // namespace streambp

@@ -2,6 +2,7 @@
 // off the program; which of them run depends on the visit's purpose.
 #pragma once
 
+#include "../schedule/section.hpp"
 #include "../schedule/visit.hpp"
 #include "site.hpp"
 
@@ -16,13 +17,28 @@ struct section_input {
 
 namespace detail {
 
-template <class Device, class Cell, class Layer>
-auto site_of(Device& on, const chunk_place& chunk, Cell& cell, const Layer&, std::uint64_t instance,
-             const visit& why, bool wants_output) {
-  return site<Device, Layer>{.on = on,
+// The number of an operator's first slot among its section's.
+template <class Leaves, int Op>
+constexpr int first_slot() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return (0 + ... +
+            int(std::tuple_size_v<typename layer_traits<
+                    typename std::tuple_element_t<I, Leaves>::layer_type>::slot_types>));
+  }
+  (std::make_index_sequence<Op>{});
+}
+
+// Operator Op of a section at one chunk. `instance`: number of the section in the model.
+template <int Op, class Device, class Section>
+auto site_of(Device& on, const Section&, section_cell<typename Device::scalar>& cell,
+             const chunk_place& chunk, std::uint64_t instance, const visit& why,
+             bool wants_output) {
+  using leaves = typename Section::leaf_types;
+  using layer = typename std::tuple_element_t<Op, leaves>::layer_type;
+  return site<Device, layer>{.on = on,
                              .chunk = chunk,
-                             .cell = cell,
-                             .instance = instance,
+                             .cells = cell.slots.data() + first_slot<leaves, Op>(),
+                             .instance = instance * program::most + std::uint64_t(Op),
                              .wants_output = wants_output,
                              .keeps_outputs = why.keeps_outputs,
                              .restored = why.restored(),
@@ -80,10 +96,11 @@ auto input_of(const section_input<Scalar>& in, view<Scalar> x) {
 }  // namespace detail
 
 // out: rows of the result, where the caller wants them; ignored when the visit does not want any.
-template <class Section, class Device, class Cell>
-void run_forward(Device& on, const Section& section, Cell& cell, const chunk_place& chunk,
-                 std::uint64_t instance, section_input<typename Device::scalar> in,
-                 view<typename Device::scalar> out, const visit& why) {
+template <class Section, class Device>
+void run_forward(Device& on, const Section& section, section_cell<typename Device::scalar>& cell,
+                 const chunk_place& chunk, std::uint64_t instance,
+                 section_input<typename Device::scalar> in, view<typename Device::scalar> out,
+                 const visit& why) {
   using scalar = typename Device::scalar;
   constexpr program p = Section::steps;
   static constexpr auto state = p.feeds_state(false), first_state = p.feeds_state(true);
@@ -105,9 +122,7 @@ void run_forward(Device& on, const Section& section, Cell& cell, const chunk_pla
       if (of_this.runs[i]) sum(on, value[st.skip], value[st.in], value[st.out]);
     } else {
       const auto& layer = std::get<st.op>(section.leaves).layer;
-      auto at =
-          detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
-                          instance * program::most + std::uint64_t(st.op), why, of_this.output[i]);
+      auto at = detail::site_of<st.op>(on, section, cell, chunk, instance, why, of_this.output[i]);
       const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, value[st.in]);
       if constexpr (p.remembers(i)) {
         if (why.remembers()) detail::call_remember(layer, at, x);
@@ -122,18 +137,17 @@ void run_forward(Device& on, const Section& section, Cell& cell, const chunk_pla
 
 // Rows c of the other stream, for the section's context slots: written to their memory, or, when dc
 // is given, their gradients taken through and added to dc.
-template <class Section, class Device, class Cell>
-void run_context(Device& on, const Section& section, Cell& cell, const chunk_place& chunk,
-                 std::uint64_t instance, view<typename Device::scalar> c,
+template <class Section, class Device>
+void run_context(Device& on, const Section& section, section_cell<typename Device::scalar>& cell,
+                 const chunk_place& chunk, std::uint64_t instance, view<typename Device::scalar> c,
                  view<typename Device::scalar> dc) {
   constexpr program p = Section::steps;
   for_each_index<p.size>([&](auto i) {
     constexpr step st = p.steps[i];
     if constexpr (st.op >= 0 && p.operators[st.op < 0 ? 0 : st.op].split.crosses) {
       const auto& layer = std::get<st.op>(section.leaves).layer;
-      auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
-                                instance * program::most + std::uint64_t(st.op),
-                                visit{purpose::open}, true);
+      auto at =
+          detail::site_of<st.op>(on, section, cell, chunk, instance, visit{purpose::open}, true);
       if (dc.rows > 0)
         detail::call_release_context(layer, at, c, dc);
       else
@@ -143,18 +157,17 @@ void run_context(Device& on, const Section& section, Cell& cell, const chunk_pla
 }
 
 // What the section's tallies add to the loss.
-template <class Section, class Device, class Cell>
-double side_losses(Device& on, const Section& section, Cell& cell, const chunk_place& chunk,
-                   std::uint64_t instance) {
+template <class Section, class Device>
+double side_losses(Device& on, const Section& section, section_cell<typename Device::scalar>& cell,
+                   const chunk_place& chunk, std::uint64_t instance) {
   constexpr program p = Section::steps;
   double value = 0;
   for_each_index<p.size>([&](auto i) {
     constexpr step st = p.steps[i];
     if constexpr (st.op >= 0 && p.tallies(i)) {
       const auto& layer = std::get<st.op>(section.leaves).layer;
-      auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
-                                instance * program::most + std::uint64_t(st.op),
-                                visit{purpose::open}, true);
+      auto at =
+          detail::site_of<st.op>(on, section, cell, chunk, instance, visit{purpose::open}, true);
       value += layer_traits<std::decay_t<decltype(layer)>>::side_loss(layer, at);
     }
   });
@@ -163,8 +176,9 @@ double side_losses(Device& on, const Section& section, Cell& cell, const chunk_p
 
 // dy: the result's gradient; read, and for a residual changed into the input's in place. Returns
 // the gradient of the input (rows of dy, or of the section's own); none for tokens.
-template <class Section, class Device, class Cell>
-view<typename Device::scalar> run_backward(Device& on, const Section& section, Cell& cell,
+template <class Section, class Device>
+view<typename Device::scalar> run_backward(Device& on, const Section& section,
+                                           section_cell<typename Device::scalar>& cell,
                                            const chunk_place& chunk, std::uint64_t instance,
                                            section_input<typename Device::scalar> in,
                                            view<typename Device::scalar> out,
@@ -193,8 +207,7 @@ view<typename Device::scalar> run_backward(Device& on, const Section& section, C
       if constexpr (storage.adds[i]) add(on, gradient[st.out], gradient[st.skip]);
     } else {
       const auto& layer = std::get<st.op>(section.leaves).layer;
-      auto at = detail::site_of(on, chunk, std::get<st.op>(cell.operators), layer,
-                                instance * program::most + std::uint64_t(st.op), why, true);
+      auto at = detail::site_of<st.op>(on, section, cell, chunk, instance, why, true);
       const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, value[st.in]);
       if constexpr (p.runs_forward(i))
         detail::call_backward(layer, at, x, value[st.out], gradient[st.out], gradient[st.in]);

@@ -32,7 +32,6 @@ struct site {
   using scalar = typename Device::scalar;
   using traits = layer_traits<Layer>;
   using slots = typename traits::slot_types;
-  using cell_type = operator_cell<scalar, slots>;
 
   static constexpr bool host_only = [] {
     if constexpr (requires { traits::host_only; })
@@ -47,7 +46,7 @@ struct site {
 
   Device& on;
   const chunk_place& chunk;
-  cell_type& cell;
+  slot_cell<scalar>* cells;    // of the layer, as its slots
   std::uint64_t instance = 0;  // number of the layer in the model: keys randomness
   bool wants_output = true;    // false: only what backward needs must be computed
   bool keeps_outputs = false;  // keepable slots hold all tokens
@@ -69,19 +68,20 @@ struct site {
     static_assert(
         kind != slot_kind::carry,
         "a carry's states are at.states(tag): before(piece), kept(piece), handed_on(piece)");
+    const slot_cell<scalar>& cell = cells[i];
     if constexpr (kind == slot_kind::keepable) {
-      if (keeps_outputs) return cell.kept[i].rows_in(chunk.rows);
+      if (keeps_outputs) return cell.kept.rows_in(chunk.rows);
     }
     if constexpr (kind == slot_kind::saved || kind == slot_kind::keepable ||
                   kind == slot_kind::scratch)
-      return cell.value[i].middle_rows(0, rows());
+      return cell.value.middle_rows(0, rows());
     else
-      return cell.value[i];
+      return cell.value;
   }
   // The gradient to add to, of a parameter or of all memory rows. No rows: frozen.
   template <class Tag>
   view<scalar> d(Tag) const {
-    return cell.gradient[index<Tag>()];
+    return cells[index<Tag>()].gradient;
   }
   template <class Tag>
   bool trains(Tag tag) const {
@@ -101,16 +101,17 @@ struct site {
                   "at.states(tag) is for carries; any other slot is at[tag]");
     const auto row = [&](view<scalar> of, position r) { return of.middle_rows(r, 1); };
     const position c = chunk.index;
+    const slot_cell<scalar>& cell = cells[i];
     return {chunk.samples,
             chunk.rows,
-            row(cell.value[i], chunk.snapshot.row(c)),
-            row(cell.gradient[i], c % 2),
-            row(cell.value[i], chunk.snapshot.row(c + 1)),
-            row(cell.gradient[i], (c + 1) % 2),
-            cell.initial[i],
-            cell.d_initial[i],
-            cell.ends[i],
-            cell.d_ends[i]};
+            row(cell.value, chunk.snapshot.row(c)),
+            row(cell.gradient, c % 2),
+            row(cell.value, chunk.snapshot.row(c + 1)),
+            row(cell.gradient, (c + 1) % 2),
+            cell.initial,
+            cell.d_initial,
+            cell.ends,
+            cell.d_ends};
   }
 
   // The chunk's own rows of a context memory, in remember_context and release_context.

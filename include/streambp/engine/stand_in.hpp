@@ -2,7 +2,7 @@
 // they hold reaches nothing. 0 times a number that is not finite is none.
 #pragma once
 
-#include "engine.hpp"
+#include "step_runner.hpp"
 
 namespace streambp {
 
@@ -38,39 +38,37 @@ void for_each_run(const packed& axis, row_range rows, view<const double> scales,
 
 }  // namespace detail
 
-template <class Device, class Model, class Loss>
-bool basic_engine<Device, Model, Loss>::counts(const batch_type& data, position segment) const {
-  using traits = loss_traits<Loss>;
-  if (model_.tallies()) return true;  // a side loss counts every row
-  if constexpr (traits::knows_what_counts) return traits::counts(loss_, segment);
-  if constexpr (traits::sees_rows) return true;
-  if constexpr (!traits::sees_rows) {
-    const auto tokens = std::size_t(samples().tokens());
-    if (data.labels.size() != tokens || (!data.weights.empty() && data.weights.size() != tokens))
-      return true;
-    bool any = false;
-    const auto look = [&](position s) {
-      for_each_scored(loss_, samples(), data, s, [&](position) { any = true; });
-    };
-    look(segment);
-    for (position s = segment + 1;
-         samples().parent_number(segment) >= 0 && s < samples().segments(); ++s)
-      if (samples().parent(s) == segment) look(s);
-    return any;
-  }
+template <class Device>
+bool step_runner<Device>::counts(const batch_type& data, position segment) const {
+  const loss_facts facts = loss_->facts();
+  if (model().tallies()) return true;  // a side loss counts every row
+  if (facts.knows_what_counts) return loss_->counts(segment);
+  if (facts.sees_rows) return true;
+  const auto tokens = std::size_t(samples().tokens());
+  if (data.labels.size() != tokens || (!data.weights.empty() && data.weights.size() != tokens))
+    return true;
+  bool any = false;
+  const auto look = [&](position s) {
+    for_each_scored(facts, samples(), data, s, [&](position) { any = true; });
+  };
+  look(segment);
+  for (position s = segment + 1; samples().parent_number(segment) >= 0 && s < samples().segments();
+       ++s)
+    if (samples().parent(s) == segment) look(s);
+  return any;
 }
 
 // Which samples count, by the scales of their segments. A side loss counts every row.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::find_what_counts(bool labels) {
+template <class Device>
+void step_runner<Device>::find_what_counts(bool labels) {
   none_counts_ = false;
   all_count_ = true;
-  if constexpr (!loss_traits<Loss>::sees_rows) {
+  if (!facts_.sees_rows) {
     if (!labels) return;
-    fill_segment_scales(loss_, samples(), *data_, storage_.segment_scales);
-  } else if constexpr (loss_traits<Loss>::knows_what_counts) {
+    fill_segment_scales(facts_, samples(), *data_, storage_.segment_scales);
+  } else if (facts_.knows_what_counts) {
     for (position s = 0; s < samples().segments(); ++s)
-      storage_.segment_scales(s, 0) = loss_traits<Loss>::counts(loss_, s);
+      storage_.segment_scales(s, 0) = loss_->counts(s);
   } else {
     return;
   }
@@ -80,18 +78,18 @@ void basic_engine<Device, Model, Loss>::find_what_counts(bool labels) {
     none_counts_ = none_counts_ && !counts;
     all_count_ = all_count_ && counts;
   }
-  all_count_ = all_count_ || model_.tallies();
+  all_count_ = all_count_ || model().tallies();
   if (all_count_ || none_counts_) return;
   stand_in_ = detail::stand_in_of(samples(), storage_.segment_scales);
-  if (model_.crosses())
+  if (model().crosses())
     context_stand_in_ = detail::stand_in_of(plan_.shape.context, storage_.segment_scales);
 }
 
 // A chunk of the caller's rows, or of what stands in for them.
-template <class Device, class Model, class Loss>
-view<typename Device::scalar> basic_engine<Device, Model, Loss>::given_rows(view<const scalar> all,
-                                                                            const chunk_place& at,
-                                                                            row_range stand_in) {
+template <class Device>
+view<typename Device::scalar> step_runner<Device>::given_rows(view<const scalar> all,
+                                                              const chunk_place& at,
+                                                              row_range stand_in) {
   const view<const scalar> own = all.rows_in(at.rows);
   // Layers read what the caller gives through the same views as everything else.
   const view<scalar> as_given(const_cast<scalar*>(own.data), own.rows, own.cols, own.stride);

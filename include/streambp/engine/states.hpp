@@ -2,59 +2,53 @@
 // after the sweeps.
 #pragma once
 
-#include "engine.hpp"
-#include "initial.hpp"
+#include "step_runner.hpp"
 
 namespace streambp {
 
 // What stands in a section's memories before a sweep: prefix rows, empty totals, the other stream.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::start_memory(position i) {
-  storage_.with(model_, i, [&](const auto& section, auto& cell) {
-    using type = std::decay_t<decltype(section)>;
-    for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
-      auto& own = std::get<op>(cell.operators);
-      if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::total &&
-                    type::part != half::read)
-        zero(on_, own.value[k]);
-    });
-    if (plan_.shape.prefix > 0)
-      detail::for_each_initial(section, instance(i), cell, plan_.shape.prefix, 0,
-                               [&](auto& own, auto k, position, position, bool is_carry) {
-                                 if (!is_carry)
-                                   copy(on_, own.initial[k],
-                                        own.value[k].middle_rows(0, plan_.shape.prefix));
-                               });
-    if constexpr (type::steps.crosses())
-      for (std::size_t c = 0; c + 1 < plan_.context_chunks.size(); ++c) {
-        const chunk_place at = context_place(c);
-        run_context(on_, section, cell, at, number_of(i), context_rows(at), {});
-      }
+template <class Device>
+void step_runner<Device>::start_memory(position i) {
+  for_each_slot(instance(i), cell(i), [&](const slot_info& slot, slot_cell<scalar>& own) {
+    if (slot.kind == slot_kind::total && instance(i).part != half::read) zero(on_, own.value);
   });
+  for_each_prefix(i, [&](slot_cell<scalar>& own) {
+    copy(on_, own.initial, own.value.middle_rows(0, plan_.shape.prefix));
+  });
+  if (!instance(i).crosses) return;
+  for (std::size_t c = 0; c + 1 < plan_.context_chunks.size(); ++c) {
+    const chunk_place at = context_place(c);
+    sections_->context(on_, i, cell(i), at, context_rows(at), {});
+  }
 }
 
 // Gives the gradients of prefix rows and of the other stream's rows to the caller.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::finish_memory(position i) {
-  storage_.with(model_, i, [&](const auto& section, auto& cell) {
-    if (plan_.shape.prefix > 0 && !data_->d_initial.empty())
-      detail::for_each_initial(section, instance(i), cell, plan_.shape.prefix, 0,
-                               [&](auto& own, auto k, position, position, bool is_carry) {
-                                 if (!is_carry)
-                                   add(on_, own.gradient[k].middle_rows(0, plan_.shape.prefix),
-                                       own.d_initial[k]);
-                               });
-    if constexpr (std::decay_t<decltype(section)>::steps.crosses())
-      for (std::size_t c = plan_.context_chunks.size() - 1; c-- > 0;) {
-        const chunk_place at = context_place(c);
-        run_context(on_, section, cell, at, number_of(i), context_rows(at),
-                    data_->d_context.rows_in(at.rows));
-      }
-  });
+template <class Device>
+void step_runner<Device>::finish_memory(position i) {
+  if (!data_->d_initial.empty())
+    for_each_prefix(i, [&](slot_cell<scalar>& own) {
+      add(on_, own.gradient.middle_rows(0, plan_.shape.prefix), own.d_initial);
+    });
+  if (!instance(i).crosses) return;
+  for (std::size_t c = plan_.context_chunks.size() - 1; c-- > 0;) {
+    const chunk_place at = context_place(c);
+    sections_->context(on_, i, cell(i), at, context_rows(at), data_->d_context.rows_in(at.rows));
+  }
 }
 
-template <class Device, class Model, class Loss>
-chunk_place basic_engine<Device, Model, Loss>::context_place(std::size_t chunk) const {
+// Calls f(slot_cell) for every memory of a section that has rows of the prefix.
+template <class Device>
+template <class F>
+void step_runner<Device>::for_each_prefix(position i, const F& f) {
+  if (plan_.shape.prefix == 0) return;
+  model().for_each_initial(i, plan_.shape.prefix, 0,
+                           [&](const slot_info& slot, std::size_t k, position, position) {
+                             if (slot.kind == slot_kind::memory) f(cell(i).slots[k]);
+                           });
+}
+
+template <class Device>
+chunk_place step_runner<Device>::context_place(std::size_t chunk) const {
   chunk_place at = place_of({plan_.context_chunks[chunk], plan_.context_chunks[chunk + 1]},
                             plan_.context_grains);
   at.samples = &plan_.shape.context;
@@ -62,75 +56,64 @@ chunk_place basic_engine<Device, Model, Loss>::context_place(std::size_t chunk) 
   return at;
 }
 
-template <class Device, class Model, class Loss>
-view<typename Device::scalar> basic_engine<Device, Model, Loss>::context_rows(
-    const chunk_place& at) {
+template <class Device>
+view<typename Device::scalar> step_runner<Device>::context_rows(const chunk_place& at) {
   return given_rows(data_->context, at, context_stand_in_);
 }
 
 // Once every token has been added to the tallies: values, and the gradients that descend injects,
 // both times the step's part of its accumulation window.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::add_side_losses() {
-  if (none_counts_) return;
+template <class Device>
+void step_runner<Device>::add_side_losses() {
+  if (none_counts_ || !model().tallies()) return;
   chunk_place all;
   all.samples = &plan_.shape.samples;
-  double share = -1;  // not asked for yet
-  for (position i = 0; i < position(model_.count()); ++i)
-    storage_.with(model_, i, [&](const auto& section, auto& cell) {
-      if constexpr (std::decay_t<decltype(section)>::steps.holds_tally()) {
-        if (share < 0) share = share_of_window(loss_, samples(), *data_);
-        const double value = side_losses(on_, section, cell, all, number_of(i));
-        storage_.section_values(i, 0) = share == 0 ? 0 : share * value;
-        if (share == 1) return;
-        for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
-          if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::tally) {
-            const auto slopes = std::get<op>(cell.operators).gradient[k];
-            share == 0 ? zero(on_, slopes) : scale(on_, share, slopes);
-          }
-        });
-      }
+  const double share = loss_->share_of_window(samples(), *data_);
+  for (position i = 0; i < position(model().count()); ++i) {
+    if (!instance(i).holds_tally) continue;
+    const double value = sections_->side_losses(on_, i, cell(i), all);
+    storage_.section_values(i, 0) = share == 0 ? 0 : share * value;
+    if (share == 1) continue;
+    for_each_slot(instance(i), cell(i), [&](const slot_info& slot, slot_cell<scalar>& own) {
+      if (slot.kind != slot_kind::tally) return;
+      share == 0 ? zero(on_, own.gradient) : scale(on_, share, own.gradient);
     });
+  }
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::clear_state_gradients(position i) {
-  storage_.with(model_, i, [&](const auto& section, auto& cell) {
-    for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
-      constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-      using type = std::decay_t<decltype(section)>;
-      constexpr bool boundary =
-          type::part == half::read && type::steps.operators[op].split.forces_cut();
-      if constexpr (!boundary && (kind == slot_kind::memory || kind == slot_kind::carry ||
-                                  kind == slot_kind::total || kind == slot_kind::context)) {
-        zero(on_, std::get<op>(cell.operators).gradient[k]);
-        if (kind == slot_kind::carry) zero(on_, std::get<op>(cell.operators).d_ends[k]);
-      }
-    });
+template <class Device>
+void step_runner<Device>::clear_state_gradients(position i) {
+  for_each_slot(instance(i), cell(i), [&](const slot_info& slot, slot_cell<scalar>& own) {
+    if (slot.boundary) return;
+    switch (slot.kind) {
+      case slot_kind::carry:
+        zero(on_, own.d_ends);
+        [[fallthrough]];
+      case slot_kind::memory:
+      case slot_kind::total:
+      case slot_kind::context:
+        return zero(on_, own.gradient);
+      default:
+        return;
+    }
   });
 }
 
 // Of the carries that the chunk hands down: what stands there has been used by the chunk behind it.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::clear_handed_gradients(position i, position chunk) {
-  storage_.with(model_, i, [&](const auto& section, auto& cell) {
-    for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
-      if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::carry)
-        zero(on_, std::get<op>(cell.operators).gradient[k].middle_rows(chunk % 2, 1));
-    });
+template <class Device>
+void step_runner<Device>::clear_handed_gradients(position i, position chunk) {
+  for_each_slot(instance(i), cell(i), [&](const slot_info& slot, slot_cell<scalar>& own) {
+    if (slot.kind == slot_kind::carry) zero(on_, own.gradient.middle_rows(chunk % 2, 1));
   });
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::clear_tallies() {
-  for (position i = 0; i < position(model_.count()); ++i)
-    storage_.with(model_, i, [&](const auto& section, auto& cell) {
-      for_each_slot(section, instance(i), [&](auto op, auto k, const auto& slot) {
-        if constexpr (std::decay_t<decltype(slot)>::kind == slot_kind::tally) {
-          zero(on_, std::get<op>(cell.operators).value[k]);
-          zero(on_, std::get<op>(cell.operators).gradient[k]);
-        }
-      });
+template <class Device>
+void step_runner<Device>::clear_tallies() {
+  for (position i = 0; i < position(model().count()); ++i)
+    for_each_slot(instance(i), cell(i), [&](const slot_info& slot, slot_cell<scalar>& own) {
+      if (slot.kind != slot_kind::tally) return;
+      zero(on_, own.value);
+      zero(on_, own.gradient);
     });
 }
 

@@ -2,16 +2,15 @@
 #pragma once
 
 #include "../core/warning.hpp"
-#include "engine.hpp"
-#include "initial.hpp"
+#include "step_runner.hpp"
 
 namespace streambp {
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::open(std::span<const scalar> parameters,
-                                             const batch_type& data, std::span<scalar> gradient,
-                                             bool labels, byte_range result) {
+template <class Device>
+void step_runner<Device>::open(std::span<const scalar> parameters, const batch_type& data,
+                               std::span<scalar> gradient, bool labels, byte_range result) {
   data_ = &data;
+  facts_ = loss_->facts();
   check(parameters, gradient, labels, result);
   find_what_counts(labels);
   check_finite(!gradient.empty());
@@ -20,8 +19,8 @@ void basic_engine<Device, Model, Loss>::open(std::span<const scalar> parameters,
   for (position g = 0; g < storage_.grain_values.rows; ++g) storage_.grain_values(g, 0) = 0;
   for (position i = 0; i < storage_.section_values.rows; ++i) storage_.section_values(i, 0) = 0;
   clear_tallies();
-  if constexpr (!loss_traits<Loss>::sees_rows) {
-    if (labels && !warned_ && labels_look_shifted(loss_, samples(), data)) {
+  if (!facts_.sees_rows) {
+    if (labels && !warned_ && labels_look_shifted(facts_, samples(), data)) {
       warned_ = true;
       warn(
           "labels[t] is tokens[t + 1] nearly everywhere: these labels are shifted, and the model "
@@ -35,8 +34,8 @@ void basic_engine<Device, Model, Loss>::open(std::span<const scalar> parameters,
   }
 }
 
-template <class Device, class Model, class Loss>
-double basic_engine<Device, Model, Loss>::close() {
+template <class Device>
+double step_runner<Device>::close() {
   double value = 0;  // grain by grain, last first, whatever order they were visited in
   for (position g = storage_.grain_values.rows; g-- > 0;) value += storage_.grain_values(g, 0);
   for (position i = storage_.section_values.rows; i-- > 0;) value += storage_.section_values(i, 0);
@@ -44,63 +43,37 @@ double basic_engine<Device, Model, Loss>::close() {
 }
 
 // Points every parameter slot at its rows in the caller's buffers.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::bind(std::span<const scalar> parameters,
-                                             std::span<scalar> gradient) {
-  const auto bind_section = [&](const auto& section, const section_instance& instance, auto& cell) {
-    std::size_t next = 0;
-    for_each_slot(section, instance, [&](auto op, auto k, const auto& slot) {
-      constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-      if constexpr (kind == slot_kind::parameter || kind == slot_kind::shared) {
-        const int number = instance.parameters[next++];
-        if (number < 0) return;
-        const auto& entry = model_.table.entries[std::size_t(number)];
-        auto& own = std::get<op>(cell.operators);
-        // Layers read parameters through the same views as everything else.
-        own.value[k] = {const_cast<scalar*>(parameters.data()) + entry.offset, entry.rows,
-                        entry.cols};
-        own.gradient[k] = {};
-        if (entry.gradient >= 0 && !gradient.empty())
-          own.gradient[k] = {gradient.data() + entry.gradient, entry.rows, entry.cols};
-      }
-    });
+template <class Device>
+void step_runner<Device>::bind(std::span<const scalar> parameters, std::span<scalar> gradient) {
+  const auto bind_slot = [&](const slot_info& slot, slot_cell<scalar>& own) {
+    if (slot.parameter < 0) return;
+    const auto& entry = model().table.entries[std::size_t(slot.parameter)];
+    // Layers read parameters through the same views as everything else.
+    own.value = {const_cast<scalar*>(parameters.data()) + entry.offset, entry.rows, entry.cols};
+    own.gradient = {};
+    if (entry.gradient >= 0 && !gradient.empty())
+      own.gradient = {gradient.data() + entry.gradient, entry.rows, entry.cols};
   };
-  for (position i = 0; i < position(model_.count()); ++i)
-    storage_.with(model_, i,
-                  [&](const auto& s, auto& cell) { bind_section(s, instance(i), cell); });
-  if constexpr (storage<Device, Model>::has_head)
-    bind_section(model_.head_section, model_.head, storage_.head.cell);
+  for (position i = 0; i < position(model().count()); ++i)
+    for_each_slot(instance(i), cell(i), bind_slot);
+  for_each_slot(model().head, storage_.head.cell, bind_slot);
 }
 
-template <class Device, class Model, class Loss>
-position basic_engine<Device, Model, Loss>::initial_size_of(const list& model, position prefix) {
-  storage<Device, Model> nothing(model);
+template <class Device>
+void step_runner<Device>::bind_initial() {
   position offset = 0;
-  for (position i = 0; i < position(model.count()); ++i)
-    nothing.with(model, i, [&](const auto& section, auto& cell) {
-      offset = detail::for_each_initial(section, model.sections[std::size_t(i)], cell, prefix,
-                                        offset, [](auto&, auto, position, position, bool) {});
-    });
-  return offset;
-}
-
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::bind_initial() {
-  position offset = 0;
-  for (position i = 0; i < position(model_.count()); ++i)
-    storage_.with(model_, i, [&](const auto& section, auto& cell) {
-      offset = detail::for_each_initial(
-          section, instance(i), cell, plan_.shape.prefix, offset,
-          [&](auto& own, auto k, position at, position size, bool is_carry) {
-            const position rows = is_carry ? 1 : plan_.shape.prefix;
-            own.initial[k] = {};
-            own.d_initial[k] = {};
-            if (!data_->initial.empty())
-              own.initial[k] = {data_->initial.data() + at, rows, rows == 0 ? 0 : size / rows};
-            if (!data_->d_initial.empty())
-              own.d_initial[k] = {data_->d_initial.data() + at, rows, rows == 0 ? 0 : size / rows};
-          });
-    });
+  for (position i = 0; i < position(model().count()); ++i)
+    offset = model().for_each_initial(
+        i, plan_.shape.prefix, offset,
+        [&](const slot_info& slot, std::size_t k, position at, position size) {
+          slot_cell<scalar>& own = cell(i).slots[k];
+          const position rows = slot.kind == slot_kind::carry ? 1 : plan_.shape.prefix,
+                         cols = rows == 0 ? 0 : size / rows;
+          own.initial = {};
+          own.d_initial = {};
+          if (!data_->initial.empty()) own.initial = {data_->initial.data() + at, rows, cols};
+          if (!data_->d_initial.empty()) own.d_initial = {data_->d_initial.data() + at, rows, cols};
+        });
 }
 
 }  // namespace streambp

@@ -12,13 +12,6 @@
 
 namespace streambp {
 
-template <class Scalar, class Sections>
-struct cells_of;
-template <class Scalar, class... Section>
-struct cells_of<Scalar, std::tuple<Section...>> {
-  using type = std::tuple<std::vector<section_cell<Scalar, Section>>...>;
-};
-
 inline layout_shape shape_of(const step_plan& p) {
   const packed& samples = p.shape.samples;
   return {samples.tokens(),
@@ -32,9 +25,9 @@ inline layout_shape shape_of(const step_plan& p) {
 }
 
 // Rows of the head and of the loss for one head chunk.
-template <class Scalar, class Head>
+template <class Scalar>
 struct head_storage {
-  section_cell<Scalar, Head> cell;
+  section_cell<Scalar> cell;
   view<Scalar> result;         // its rows, which the loss turns into their gradient
   view<std::int32_t> first;    // by row, and one more: its first target
   view<std::int32_t> targets;  // by target, as all below
@@ -44,16 +37,13 @@ struct head_storage {
   view<row_gradient> slopes;
 };
 
-template <class Device, class Model>
+template <class Device>
 class storage {
  public:
   using scalar = typename Device::scalar;
-  using list = instance_list<Model>;
-  using split = typename list::split;
-  static constexpr bool has_head = split::head_type::steps.size > 0;
 
-  typename cells_of<scalar, typename split::trunk_types>::type cells;
-  head_storage<scalar, typename split::head_type> head;
+  std::vector<section_cell<scalar>> cells;  // by section
+  head_storage<scalar> head;
   std::vector<view<scalar>> checkpoints;  // by stage; [0] is the caller's
   view<scalar> stream;  // gradient rows of all tokens; no rows: chunk_gradient serves
   view<scalar> chunk_gradient;
@@ -65,51 +55,38 @@ class storage {
   view<scalar> stand_ins;  // a chunk of input rows, where some are not the caller's
   view<std::byte> packing;
 
-  explicit storage(const list& model) {
-    for (const auto& s : model.sections)
-      with_index<split::trunk_count>(s.type, [&](auto t) {
-        auto& of_type = std::get<t>(cells);
-        of_type.resize(std::max<std::size_t>(of_type.size(), std::size_t(s.ordinal) + 1));
-      });
+  explicit storage(const section_list& model) {
+    head.cell = section_cell<scalar>(model.head);
+    for (const section_instance& s : model.sections) cells.emplace_back(s);
   }
 
-  // Calls f(section, cell) of an instance.
-  template <class F>
-  void with(const list& model, position i, F&& f) {
-    const auto& instance = model.sections[std::size_t(i)];
-    with_index<split::trunk_count>(instance.type, [&](auto t) {
-      f(std::get<t>(model.trunk), std::get<t>(cells)[std::size_t(instance.ordinal)]);
-    });
-  }
-
-  byte_table place(arena& from, const list& model, const step_plan& p, bool couples);
+  byte_table place(arena& from, const section_list& model, const step_plan& p, bool couples);
 
   // Sections alone, for counting what they do: their chunk is all tokens.
-  void place_alone(arena& from, const list& model, const layout_shape& shape) {
+  void place_alone(arena& from, const section_list& model, const layout_shape& shape) {
     for (position i = 0; i < position(model.count()); ++i) {
       place_states(from, model, {i, i + 1}, shape, true, true);
       place_working_of(from, model, {i, i + 1}, shape, true);
       place_chunks(from, model, {i, i + 1}, shape, true, {});
-      each(model, {i, i + 1}, [&](const auto& section, const auto& instance, auto& cell) {
-        place_kept(from, section, instance, shape, cell);
-        place_tallies(from, section, instance, cell);
-      });
+      place_kept(from, model[i], shape, cell(i));
+      place_tallies(from, model[i], cell(i));
     }
     for (position i = 1; i < position(model.count()); ++i) share_boundary(model, i);
     place_head(from, model, shape.tokens, 0, shape.threads);
   }
 
-  void place_head(arena& from, const list& model, position rows, position children, int threads) {
+  void place_head(arena& from, const section_list& model, position rows, position children,
+                  int threads) {
     layout_shape shape;
     shape.chunk = rows;
     shape.threads = threads;
-    if constexpr (has_head) {
-      place_chunk(from, model.head_section, model.head, shape, true, false, head.cell);
-      place_working(from, model.head_section, model.head, shape, true, head.cell);
+    if (model.has_head()) {
+      place_chunk(from, model.head, shape, true, false, head.cell);
+      place_working(from, model.head, shape, true, head.cell);
       // The loss turns the result into its gradient in place, unless backward still reads it.
-      constexpr int result = split::head_type::steps.result;
-      head.result = split::head_type::steps.lasts(result) ? from.take<scalar>(rows, model.head.out)
-                                                          : head.cell.value[result];
+      const program& steps = *model.head.steps;
+      head.result = steps.lasts(steps.result) ? from.take<scalar>(rows, model.head.out)
+                                              : head.cell.value[steps.result];
     } else {
       head.result = from.take<scalar>(rows, model.trunk_width());
     }
@@ -123,11 +100,8 @@ class storage {
     head.slopes = from.take<row_gradient>(targets, 1);
   }
 
-  void place_sums(arena& from, const list& model, const step_plan& p, bool couples) {
-    each(model, {0, position(model.count())},
-         [&](const auto& section, const auto& instance, auto& cell) {
-           place_tallies(from, section, instance, cell);
-         });
+  void place_sums(arena& from, const section_list& model, const step_plan& p, bool couples) {
+    for (position i = 0; i < position(model.count()); ++i) place_tallies(from, model[i], cell(i));
     if (model.tallies()) section_values = from.take<double>(position(model.count()), 1);
     grain_values = from.take<double>(position(p.head_grains.size()), 1);
     segment_scales = from.take<double>(p.shape.samples.segments(), 1);
@@ -150,10 +124,10 @@ class storage {
   }
 
   // None of a single sample, which counts or nothing does, nor under a side loss, which counts all.
-  void place_stand_ins(arena& from, const list& model, const step_plan& p) {
+  void place_stand_ins(arena& from, const section_list& model, const step_plan& p) {
     stand_ins = {};
     if (p.shape.samples.segments() == 1 || model.tallies()) return;
-    const position rows = list::takes_tokens() ? 0 : p.largest_chunk() * p.shape.features,
+    const position rows = model.takes_tokens() ? 0 : p.largest_chunk() * p.shape.features,
                    context = p.largest_context_chunk() * p.shape.context_features;
     stand_ins = from.take<scalar>(1, std::max(rows, context));
   }
@@ -161,72 +135,50 @@ class storage {
  private:
   std::vector<std::vector<double>> host_;
 
+  section_cell<scalar>& cell(position i) { return cells[std::size_t(i)]; }
+
   // The same placement for each section of a run.
-  void place_states(arena& from, const list& model, row_range sections, const layout_shape& shape,
-                    bool values, bool gradients) {
-    each(model, sections, [&](const auto& section, const auto& instance, auto& cell) {
-      place_state(from, section, instance, shape, values, gradients, cell);
-    });
+  void place_states(arena& from, const section_list& model, row_range sections,
+                    const layout_shape& shape, bool values, bool gradients) {
+    for (position i = sections.first; i < sections.last; ++i)
+      place_state(from, model[i], shape, values, gradients, cell(i));
   }
   // A result stays in the chunk for the section after it; `last_result`: for the head, too.
-  void place_chunks(arena& from, const list& model, row_range sections, const layout_shape& shape,
-                    bool last_result, const stage_plan& keeps) {
-    position i = sections.first;
-    each(model, sections, [&](const auto& section, const auto& instance, auto& cell) {
-      place_chunk(from, section, instance, shape, hands_on(model, ++i, sections.last, last_result),
-                  keeps.keeps_outputs && instance.part != half::remember, cell);
-    });
+  void place_chunks(arena& from, const section_list& model, row_range sections,
+                    const layout_shape& shape, bool last_result, const stage_plan& keeps) {
+    for (position i = sections.first; i < sections.last; ++i)
+      place_chunk(from, model[i], shape, hands_on(model, i + 1, sections.last, last_result),
+                  keeps.keeps_outputs && model[i].part != half::remember, cell(i));
   }
   // Whether the section before `next` hands its result to another one of the same chunk. What
   // stands before a trailing remember half writes to the checkpoint.
-  static bool hands_on(const list& model, position next, position last, bool last_result) {
+  static bool hands_on(const section_list& model, position next, position last, bool last_result) {
     if (next == last) return last_result;
-    return !(next == last - 1 && model.sections[std::size_t(next)].part == half::remember);
+    return !(next == last - 1 && model[next].part == half::remember);
   }
   // Sections take turns, so they share addresses.
-  void place_working_of(arena& from, const list& model, row_range sections,
+  void place_working_of(arena& from, const section_list& model, row_range sections,
                         const layout_shape& shape, bool last_result) {
     const std::size_t mark = from.used();
     std::size_t most = mark;
-    position i = sections.first;
-    each(model, sections, [&](const auto& section, const auto& instance, auto& cell) {
+    for (position i = sections.first; i < sections.last; ++i) {
       from.rewind(mark);
-      place_working(from, section, instance, shape,
-                    hands_on(model, ++i, sections.last, last_result), cell);
+      place_working(from, model[i], shape, hands_on(model, i + 1, sections.last, last_result),
+                    cell(i));
       most = std::max(most, from.used());
-    });
+    }
     from.advance(most);
   }
 
-  // The halves of an operator are types next to each other.
-  void share_boundary(const list& model, position read) {
-    const auto& instance = model.sections[std::size_t(read)];
-    if (instance.part != half::read) return;
-    with_index<split::trunk_count>(instance.type, [&](auto t) {
-      if constexpr (t > 0) {
-        using halves = typename split::trunk_types;
-        using before = std::tuple_element_t<t - 1, halves>;
-        constexpr int op = before::steps.operator_count - 1;  // the one that is split in two
-        const auto i = std::size_t(instance.ordinal);
-        if constexpr (before::part == half::remember)
-          share_memory(std::get<op>(std::get<t - 1>(cells)[i].operators),
-                       std::get<op>(std::get<t>(cells)[i].operators));
-      }
-    });
-  }
-
-  template <class F>
-  void each(const list& model, row_range sections, F&& f) {
-    for (position i = sections.first; i < sections.last; ++i)
-      with(model, i, [&](const auto& section, auto& cell) {
-        f(section, model.sections[std::size_t(i)], cell);
-      });
+  // The halves of an operator are sections next to each other.
+  void share_boundary(const section_list& model, position read) {
+    if (model[read].part == half::read) share_memory(model[read], cell(read - 1), cell(read));
   }
 };
 
-template <class Device, class Model>
-byte_table storage<Device, Model>::place(arena& from, const list& model, const step_plan& p,
-                                         bool couples) {
+template <class Device>
+byte_table storage<Device>::place(arena& from, const section_list& model, const step_plan& p,
+                                  bool couples) {
   const position tokens = p.shape.samples.tokens();
   const layout_shape shape = shape_of(p);
   const auto& stages = p.choice.stages;
@@ -243,7 +195,7 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
 
   checkpoints.assign(stages.size(), {});
   for (std::size_t s = 1; s < stages.size(); ++s)
-    checkpoints[s] = from.take<scalar>(tokens, model.sections[std::size_t(stages[s].first)].in());
+    checkpoints[s] = from.take<scalar>(tokens, model[stages[s].first].in());
   bytes.checkpoints = since();
 
   stream = {};
@@ -275,9 +227,8 @@ byte_table storage<Device, Model>::place(arena& from, const list& model, const s
   for (const stage_plan& stage : stages) {
     if (stage.keeps_memory) place_states(from, model, own(stage), shape, true, false);
     if (stage.keeps_outputs)
-      each(model, own(stage), [&](const auto& section, const auto& instance, auto& cell) {
-        place_kept(from, section, instance, shape, cell);
-      });
+      for (position i = own(stage).first; i < own(stage).last; ++i)
+        place_kept(from, model[i], shape, cell(i));
     if (stage.keeps_chunk) place_chunks(from, model, sections(stage), shape, false, stage);
   }
   bytes.kept = since();

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "engine.hpp"
+#include "step_runner.hpp"
 
 namespace streambp {
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::run(const sweep& s) {
+template <class Device>
+void step_runner<Device>::run(const sweep& s) {
   switch (s.kind) {
     case sweep_kind::tally:
       return add_side_losses();
@@ -17,7 +17,7 @@ void basic_engine<Device, Model, Loss>::run(const sweep& s) {
       return couple(true);
     case sweep_kind::head:
       visit_heads(s);
-      return announce(model_.head);
+      return announce(model().head);
     case sweep_kind::value:
       return visit_heads(s);
     default:
@@ -26,17 +26,17 @@ void basic_engine<Device, Model, Loss>::run(const sweep& s) {
 }
 
 // The forward pass and what is read off the head.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::read(head_visit what) {
+template <class Device>
+void step_runner<Device>::read(head_visit what) {
   reading_ = what;
   for (const sweep& s : reading_sweeps_) run(s);
-  if constexpr (loss_traits<Loss>::couples)
-    if (what == head_visit::value) visit_heads({sweep_kind::summarise, stage_count() - 1});
+  if (facts_.couples && what == head_visit::value)
+    visit_heads({sweep_kind::summarise, stage_count() - 1});
 }
 
-template <class Device, class Model, class Loss>
-chunk_place basic_engine<Device, Model, Loss>::place_of(row_range rows,
-                                                        const std::vector<position>& grains) const {
+template <class Device>
+chunk_place step_runner<Device>::place_of(row_range rows,
+                                          const std::vector<position>& grains) const {
   const auto first = std::lower_bound(grains.begin(), grains.end(), rows.first);
   const auto last = std::lower_bound(first, grains.end(), rows.last);
   chunk_place at;
@@ -53,19 +53,19 @@ chunk_place basic_engine<Device, Model, Loss>::place_of(row_range rows,
   return at;
 }
 
-template <class Device, class Model, class Loss>
-chunk_place basic_engine<Device, Model, Loss>::place_of(position index) const {
+template <class Device>
+chunk_place step_runner<Device>::place_of(position index) const {
   const auto i = std::size_t(index);
   chunk_place at = place_of({plan_.chunks[i], plan_.chunks[i + 1]}, plan_.grains);
   at.index = index;
   return at;
 }
 
-template <class Device, class Model, class Loss>
-section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_of_stage(
-    position s, const chunk_place& at) {
+template <class Device>
+section_input<typename Device::scalar> step_runner<Device>::input_of_stage(position s,
+                                                                           const chunk_place& at) {
   if (s == 0) {
-    if constexpr (list::takes_tokens()) {
+    if (model().takes_tokens()) {
       return {data_->tokens.subspan(std::size_t(at.rows.first), std::size_t(at.rows.rows())), {}};
     } else {
       return {{}, given_rows(data_->rows, at, stand_in_)};
@@ -75,9 +75,9 @@ section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_
 }
 
 // The input rows of a section: of its stage's checkpoint, or what the section before it left.
-template <class Device, class Model, class Loss>
-section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_of(
-    position section, const chunk_place& at) {
+template <class Device>
+section_input<typename Device::scalar> step_runner<Device>::input_of(position section,
+                                                                     const chunk_place& at) {
   for (position s = 0; s < stage_count(); ++s) {
     const stage_plan& own = stage(s).plan;
     if (own.first == section) return input_of_stage(s, at);
@@ -88,18 +88,14 @@ section_input<typename Device::scalar> basic_engine<Device, Model, Loss>::input_
   return {{}, result_of(section - 1, at)};
 }
 
-template <class Device, class Model, class Loss>
-view<typename Device::scalar> basic_engine<Device, Model, Loss>::result_of(position section,
-                                                                           const chunk_place& at) {
-  view<scalar> rows;
-  storage_.with(model_, section, [&](const auto& s, const auto& cell) {
-    rows = cell.value[std::decay_t<decltype(s)>::steps.result].middle_rows(0, at.rows.rows());
-  });
-  return rows;
+template <class Device>
+view<typename Device::scalar> step_runner<Device>::result_of(position section,
+                                                             const chunk_place& at) {
+  return cell(section).value[instance(section).steps->result].middle_rows(0, at.rows.rows());
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::run_over_chunks(const sweep& s) {
+template <class Device>
+void step_runner<Device>::run_over_chunks(const sweep& s) {
   const snapshots states = plan_.carry_snapshots();
   const auto at_moment = [&](moment when, const auto& f) {
     for_each_pass(s.kind, stage(s.stage), states, [&](const pass& p) {
@@ -128,9 +124,9 @@ void basic_engine<Device, Model, Loss>::run_over_chunks(const sweep& s) {
 }
 
 // Before a sweep's first chunk, or after its last.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::run_once(const sweep& s, const pass& p) {
-  if (p.why == purpose::announce && stage(s.stage).fuses_head) announce(model_.head);
+template <class Device>
+void step_runner<Device>::run_once(const sweep& s, const pass& p) {
+  if (p.why == purpose::announce && stage(s.stage).fuses_head) announce(model().head);
   for (position i = p.last; i-- > p.first;) switch (p.why) {
       case purpose::open:
         start_memory(i);
@@ -147,8 +143,8 @@ void basic_engine<Device, Model, Loss>::run_once(const sweep& s, const pass& p) 
     }
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::run_at(const sweep& s, const pass& p, position chunk) {
+template <class Device>
+void step_runner<Device>::run_at(const sweep& s, const pass& p, position chunk) {
   if (p.why == purpose::refill) {
     for (position c = p.chunks.first; c < p.chunks.last; ++c) {
       const chunk_place at = place_of(c);
@@ -166,9 +162,9 @@ void basic_engine<Device, Model, Loss>::run_at(const sweep& s, const pass& p, po
     run_heads_of(s, at, p.why == purpose::head);
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::run_sections_forward(const sweep& s, const pass& p,
-                                                             const chunk_place& at) {
+template <class Device>
+void step_runner<Device>::run_sections_forward(const sweep& s, const pass& p,
+                                               const chunk_place& at) {
   const stage_facts& own = stage(s.stage);
   // Only a first forward hands rows on; when they are computed again, gradients may stand there.
   const bool hands_on = p.why == purpose::forward || p.why == purpose::forward_kept;
@@ -178,44 +174,39 @@ void basic_engine<Device, Model, Loss>::run_sections_forward(const sweep& s, con
   // A remember half alone starts from its stage's input, and so does what comes after it.
   if (to.rows > 0 && own.own_last == p.first) copy(on_, input_of_stage(s.stage, at).rows, to);
 
-  for (position i = p.first; i < p.last; ++i)
-    storage_.with(model_, i, [&](const auto& section, auto& cell) {
-      constexpr program steps = std::decay_t<decltype(section)>::steps;
-      const bool leaves = i + 1 == own.own_last && to.rows > 0,
-                 direct = leaves && !steps.lasts(steps.result);
-      const view<scalar> out = direct ? to : result_of(i, at);
-      run_forward(on_, section, cell, at, number_of(i), input_of(i, at), out, p.at(i, own));
-      if (hands_on && steps.part != half::remember) look_at(out, at.rows, i);
-      if (leaves && !direct) copy(on_, out, to);
-    });
+  for (position i = p.first; i < p.last; ++i) {
+    const program& steps = *instance(i).steps;
+    const bool leaves = i + 1 == own.own_last && to.rows > 0,
+               direct = leaves && !steps.lasts(steps.result);
+    const view<scalar> out = direct ? to : result_of(i, at);
+    sections_->forward(on_, i, cell(i), at, input_of(i, at), out, p.at(i, own));
+    if (hands_on && steps.part != half::remember) look_at(out, at.rows, i);
+    if (leaves && !direct) copy(on_, out, to);
+  }
 }
 
 // The gradient of the sections' results, in place turned into that of their inputs.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::run_sections_backward(const sweep& s, const pass& p,
-                                                              const chunk_place& at) {
+template <class Device>
+void step_runner<Device>::run_sections_backward(const sweep& s, const pass& p,
+                                                const chunk_place& at) {
   const view<scalar> rows = gradient_rows(at.rows);
   for (position i = p.last; i-- > p.first;) {
     clear_handed_gradients(i, at.index);
-    storage_.with(model_, i, [&](const auto& section, auto& cell) {
-      constexpr program steps = std::decay_t<decltype(section)>::steps;
-      const view<scalar> dy = rows.middle_cols(0, instance(i).out);
-      const view<scalar> out = steps.lasts(steps.result) ? result_of(i, at) : view<scalar>{};
-      const view<scalar> dx = run_backward(on_, section, cell, at, number_of(i), input_of(i, at),
-                                           out, dy, p.at(i, stage(s.stage)));
-      if constexpr (!steps.operators[0].takes_tokens) {
-        if (dx.data != dy.data) copy(on_, dx, rows.middle_cols(0, instance(i).in()));
-        if (i == 0 && data_->d_rows.rows > 0)
-          add(on_, rows.middle_cols(0, instance(0).in()), data_->d_rows.rows_in(at.rows));
-      }
-    });
+    const program& steps = *instance(i).steps;
+    const view<scalar> dy = rows.middle_cols(0, instance(i).out);
+    const view<scalar> out = steps.lasts(steps.result) ? result_of(i, at) : view<scalar>{};
+    const view<scalar> dx =
+        sections_->backward(on_, i, cell(i), at, input_of(i, at), out, dy, p.at(i, stage(s.stage)));
+    if (steps.operators[0].takes_tokens) continue;
+    if (dx.data != dy.data) copy(on_, dx, rows.middle_cols(0, instance(i).in()));
+    if (i == 0 && data_->d_rows.rows > 0)
+      add(on_, rows.middle_cols(0, instance(0).in()), data_->d_rows.rows_in(at.rows));
   }
 }
 
 // The head chunks inside a chunk: last one first for their gradient, first one first to read.
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::run_heads_of(const sweep& s, const chunk_place& at,
-                                                     bool gradient) {
+template <class Device>
+void step_runner<Device>::run_heads_of(const sweep& s, const chunk_place& at, bool gradient) {
   const auto& edges = plan_.head_chunks;
   const view<scalar> results = result_of(stage(s.stage).own_last - 1, at),
                      d = gradient ? gradient_rows(at.rows) : view<scalar>{};
@@ -227,25 +218,24 @@ void basic_engine<Device, Model, Loss>::run_heads_of(const sweep& s, const chunk
     const row_range rows{edge[0], edge[1]};
     const position local = rows.first - at.rows.first;
     visit_head(rows, results.middle_rows(local, rows.rows()),
-               gradient ? d.middle_cols(0, model_.trunk_width()).middle_rows(local, rows.rows())
+               gradient ? d.middle_cols(0, model().trunk_width()).middle_rows(local, rows.rows())
                         : view<scalar>{},
                gradient ? head_visit::gradient : reading_);
   }
 }
 
 // Where the gradient of a chunk's rows stands.
-template <class Device, class Model, class Loss>
-view<typename Device::scalar> basic_engine<Device, Model, Loss>::gradient_rows(
-    row_range rows) const {
+template <class Device>
+view<typename Device::scalar> step_runner<Device>::gradient_rows(row_range rows) const {
   return storage_.stream.rows > 0 ? storage_.stream.rows_in(rows)
                                   : storage_.chunk_gradient.middle_rows(0, rows.rows());
 }
 
-template <class Device, class Model, class Loss>
-void basic_engine<Device, Model, Loss>::announce(const section_instance& instance) {
+template <class Device>
+void step_runner<Device>::announce(const section_instance& instance) {
   if (!hook_) return;
   for (const int entry : instance.owned) {
-    const auto& p = model_.table.entries[std::size_t(entry)];
+    const auto& p = model().table.entries[std::size_t(entry)];
     if (p.gradient >= 0) hook_(p.gradient, p.size());
   }
 }

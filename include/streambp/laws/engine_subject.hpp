@@ -32,11 +32,16 @@ inline constexpr bool is_functional = false;
 template <class Scalar>
 inline constexpr bool is_functional<functional<Scalar>> = true;
 
-template <class Device, class Model, class Loss>
+template <class Device>
 class engine_stepper : public stepper {
  public:
-  engine_stepper(const step_plan& plan, const Model& model, const Loss& loss, const subject& of)
-      : of_(of), engine_(plan, model, loss) {
+  using Scalar = typename Device::scalar;
+
+  // on_layer: the loss, when it is the functional of a layer on trial.
+  engine_stepper(const step_plan& plan, std::shared_ptr<const section_runner<Device>> sections,
+                 std::unique_ptr<loss_runner<Device>> loss, functional<Scalar>* on_layer,
+                 const subject& of)
+      : of_(of), on_layer_(on_layer), engine_(plan, std::move(sections), std::move(loss)) {
     engine_.refuse_what_is_not_finite(false);  // laws look for themselves
   }
 
@@ -65,10 +70,6 @@ class engine_stepper : public stepper {
   }
 
  private:
-  using Scalar = typename Device::scalar;
-
-  static constexpr bool on_layer = is_functional<Loss>;
-
   // The caller's side of a step, each array between margins of poison.
   struct buffers {
     using array = guarded_array<Device>;
@@ -110,9 +111,9 @@ class engine_stepper : public stepper {
       batch.step = d.step;
       batch.initial = initial.span();
       batch.d_initial = d_initial.span();
-      if constexpr (on_layer)
-        by.engine_.loss() = {{c.span().data(), tokens, by.of_.results},
-                             {seen.span().data(), tokens, by.of_.results}};
+      if (by.on_layer_)
+        *by.on_layer_ = {{c.span().data(), tokens, by.of_.results},
+                         {seen.span().data(), tokens, by.of_.results}};
     }
 
     void put(const outcome& start, const parameter_table& table) {
@@ -178,8 +179,7 @@ class engine_stepper : public stepper {
     if (!b.intact(data))
       r.add(law::memory, sentence("a step wrote to its inputs or outside its outputs; ", words(p)));
     // Where no label counts nothing runs.
-    const position planned =
-        share_of_window(engine_.loss(), data.samples, b.batch) > 0 ? p.flops : 0;
+    const position planned = engine_.share_of_window(b.batch) > 0 ? p.flops : 0;
     if (engine_.flops() != planned)
       r.add(law::flops, sentence("primitives counted ", engine_.flops(), " FLOPs, ", planned,
                                  " were planned; ", words(p)));
@@ -191,9 +191,9 @@ class engine_stepper : public stepper {
       if (!from.empty())
         to.tensors.push_back({std::move(name), kind, cols, offset, {from.begin(), from.end()}});
     };
-    if constexpr (on_layer) {
+    if (on_layer_) {
       add("y", tensor_kind::output, of_.results, 0, b.seen.host());
-    } else if constexpr (!loss_traits<Loss>::sees_rows) {
+    } else if (of_.scores) {
       std::vector<double> scored(std::size_t(data.samples.tokens()));
       engine_.log_probabilities(b.parameters.span(), b.batch, scored);
       add("log-probability", tensor_kind::output, 1, 0, scored);
@@ -210,59 +210,59 @@ class engine_stepper : public stepper {
   }
 
   const subject& of_;
-  basic_engine<Device, Model, Loss> engine_;
+  functional<Scalar>* on_layer_;
+  step_runner<Device> engine_;
   Device on_{1};  // fills, reads and writes arrays
 };
 
-template <class Scalar, class Layer, class Loss, class Device = default_device<Scalar>>
-class engine_subject : public subject {
+// A subject whose model and loss are behind runners.
+template <class Device>
+class runner_subject : public subject {
  public:
   using device = Device;
-  static constexpr bool as_given = !is_functional<Loss>;
-  using model_type = decltype(trial_model<as_given>(std::declval<const Layer&>(),
-                                                    std::declval<watch&>(), setting{}));
-  using list = instance_list<model_type>;
 
-  // Throws shape_error when the layer does not take s.features.
-  engine_subject(const Layer& layer, const Loss& loss, const setting& s)
-      : model_(trial_model<as_given>(layer, watched, s)),
-        loss_(loss),
-        grains_(s.grains),
-        list_(model_, s.features) {
-    reaches_rows = Device::is_host;
-    features = s.features;
-    results = list_.head.out;
-    split = list_.head.split;
-    for (const auto& section : list_.sections) split = then(split, section.split);
-    single = sizeof(Scalar) == 4;
-    scores = !is_functional<Loss> && !loss_traits<Loss>::sees_rows;
-    if constexpr (!is_functional<Loss>) ignored = loss_traits<Loss>::ignore_index(loss);
-    couples = loss_traits<Loss>::couples || split.tallies;
-    owns_rows = !is_functional<Loss> && loss_traits<Loss>::sees_rows;
-  }
-
-  const parameter_table& parameters() const override { return list_.table; }
-  position initial_size(position prefix) const override {
-    return basic_engine<device, model_type, Loss>::initial_size_of(list_, prefix);
-  }
+  const parameter_table& parameters() const override { return list().table; }
+  position initial_size(position prefix) const override { return list().initial_size(prefix); }
   plan_list plans(const packed& samples, position prefix, const packed& beside = {}) override {
-    return every_plan<device, model_type, Loss>(model_, samples, options_for(prefix, beside));
+    const plan_options options = options_for(prefix, beside);
+    plan_maker<device> one = maker(samples, options);
+    return every_plan(one, facts_.couples, samples, options);
   }
   step_plan streamed(const packed& samples, position prefix, const packed& beside,
                      int threads) override {
     plan_options options = options_for(prefix, beside);
     options.threads = threads;
-    planner<device, model_type, Loss> p(model_, samples, options);
-    return p.complete(streamed_choice(p.model(), grains_));
+    return maker(samples, options).complete(streamed_choice(list(), grains_));
   }
   step_plan plain(const packed& samples, position prefix, const packed& beside) override {
-    return planner<device, model_type, Loss>(model_, samples, options_for(prefix, beside)).plain();
-  }
-  std::unique_ptr<stepper> run(const step_plan& plan) override {
-    return std::make_unique<engine_stepper<Device, model_type, Loss>>(plan, model_, loss_, *this);
+    return maker(samples, options_for(prefix, beside)).plain();
   }
 
+ protected:
+  // Before anything is asked of it.
+  void put(std::shared_ptr<const section_runner<device>> sections, const loss_facts& facts,
+           bool on_layer, const setting& s) {
+    reaches_rows = Device::is_host;
+    sections_ = std::move(sections);
+    facts_ = facts;
+    grains_ = s.grains;
+    features = s.features;
+    results = list().head.out;
+    split = list().head.split;
+    for (const auto& section : list().sections) split = then(split, section.split);
+    single = sizeof(typename Device::scalar) == 4;
+    scores = !on_layer && !facts.sees_rows;
+    if (!on_layer) ignored = facts.ignore_index;
+    couples = facts.couples || split.tallies;
+    owns_rows = !on_layer && facts.sees_rows;
+  }
+  const section_runner<device>& as_given() const { return *sections_; }
+
  private:
+  const section_list& list() const { return sections_->list(); }
+  plan_maker<device> maker(const packed& samples, const plan_options& options) const {
+    return {sections_, facts_.couples, samples, options};
+  }
   plan_options options_for(position prefix, const packed& beside) const {
     plan_options options;
     options.features = features;
@@ -276,10 +276,40 @@ class engine_subject : public subject {
     return options;
   }
 
-  model_type model_;
-  Loss loss_;
+  std::shared_ptr<const section_runner<device>> sections_;
+  loss_facts facts_;
   geometry grains_;
-  list list_;
+};
+
+template <class Scalar, class Layer, class Loss, class Device = default_device<Scalar>>
+class engine_subject : public runner_subject<Device> {
+ public:
+  using base = runner_subject<Device>;
+  static constexpr bool on_layer = is_functional<Loss>;
+  using model_type = decltype(trial_model<!on_layer>(std::declval<const Layer&>(),
+                                                     std::declval<watch&>(), setting{}));
+
+  // Throws shape_error when the layer does not take s.features.
+  engine_subject(const Layer& layer, const Loss& loss, const setting& s) : loss_(loss) {
+    base::put(
+        std::make_shared<sections>(trial_model<!on_layer>(layer, base::watched, s), s.features),
+        loss_, on_layer, s);
+  }
+
+  std::unique_ptr<stepper> run(const step_plan& plan) override {
+    auto loss = std::make_unique<typed_loss<Device, Loss>>(loss_);
+    functional<Scalar>* of_layer = nullptr;
+    if constexpr (on_layer) of_layer = &loss->loss;
+    // A copy of the layer as it was given: what it counts or keeps begins anew.
+    auto own = std::make_shared<sections>(static_cast<const sections&>(base::as_given()));
+    return std::make_unique<engine_stepper<Device>>(plan, std::move(own), std::move(loss), of_layer,
+                                                    *this);
+  }
+
+ private:
+  using sections = model_sections<Device, model_type>;
+
+  Loss loss_;
 };
 
 }  // namespace streambp::laws

@@ -7,8 +7,7 @@
 namespace streambp::laws {
 
 // Where stages begin: every set of the cuts that are free, or, of many, none, each and all.
-template <class Model>
-std::vector<std::vector<position>> cut_sets(const instance_list<Model>& model) {
+inline std::vector<std::vector<position>> cut_sets(const section_list& model) {
   std::vector<position> forced{0}, free;
   for (position i = 1; i < position(model.count()); ++i)
     (model.sections[std::size_t(i)].forced_cut ? forced : free).push_back(i);
@@ -25,9 +24,8 @@ std::vector<std::vector<position>> cut_sets(const instance_list<Model>& model) {
 }
 
 // Every cut set and chunk size; head chunks, spacing of carries and what each stage keeps, in turn.
-template <class Model>
-std::vector<plan_choice> plan_choices(const instance_list<Model>& model, bool couples,
-                                      position tokens, geometry g) {
+inline std::vector<plan_choice> plan_choices(const section_list& model, bool couples,
+                                             position tokens, geometry g) {
   std::vector<plan_choice> all;
   std::size_t turn = 0;
   for (const auto& cuts : cut_sets(model))
@@ -53,8 +51,7 @@ std::vector<plan_choice> plan_choices(const instance_list<Model>& model, bool co
 }
 
 // Nothing kept, everything cut.
-template <class Model>
-plan_choice streamed_choice(const instance_list<Model>& model, geometry g) {
+inline plan_choice streamed_choice(const section_list& model, geometry g) {
   plan_choice c;
   for (position i = 0; i < position(model.count()); ++i) c.stages.push_back({i, i + 1});
   c.chunk = c.head_chunk = g.grain;
@@ -62,14 +59,13 @@ plan_choice streamed_choice(const instance_list<Model>& model, geometry g) {
 }
 
 // Completed by planners of one and of two threads, in turn.
-template <class Device, class Model, class Loss>
-plan_list every_plan(const Model& model, const packed& samples, plan_options options) {
-  planner<Device, Model, Loss> one(model, samples, options);
+template <class Device>
+plan_list every_plan(plan_maker<Device>& one, bool couples, const packed& samples,
+                     plan_options options) {
   options.threads = 2;
-  planner<Device, Model, Loss> two(model, samples, options);
+  plan_maker<Device> two = one.with(samples, options);
   plan_list plans{one.plain(), one.complete(streamed_choice(one.model(), options.grains)), {}};
-  for (const plan_choice& c :
-       plan_choices(one.model(), loss_traits<Loss>::couples, samples.tokens(), options.grains))
+  for (const plan_choice& c : plan_choices(one.model(), couples, samples.tokens(), options.grains))
     try {
       plans.others.push_back((plans.others.size() % 4 == 1 ? two : one).complete(c));
     } catch (const shape_error&) {

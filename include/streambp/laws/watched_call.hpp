@@ -29,15 +29,15 @@ class watched_call {
       if constexpr (kind == slot_kind::parameter || kind == slot_kind::shared) {
         constants_.emplace_back(view<scalar>(at_[tag]));
         if (at_.trains(tag))
-          move(at_.cell.gradient[i], at_.cell.gradient[i].rows);
+          move(at_.cells[i].gradient, at_.cells[i].gradient.rows);
         else
-          spare(at_.cell.gradient[i], at_[tag]);
+          spare(at_.cells[i].gradient, at_[tag]);
       }
       if constexpr (kind == slot_kind::saved || kind == slot_kind::scratch)
-        move(at_.cell.value[i], at_.rows());
+        move(at_.cells[i].value, at_.rows());
       if constexpr (kind == slot_kind::keepable)
-        if (!at_.keeps_outputs) move(at_.cell.value[i], at_.rows());
-      if constexpr (kind == slot_kind::workspace) move(at_.cell.value[i], at_.cell.value[i].rows);
+        if (!at_.keeps_outputs) move(at_.cells[i].value, at_.rows());
+      if constexpr (kind == slot_kind::workspace) move(at_.cells[i].value, at_.cells[i].value.rows);
       if constexpr (kind == slot_kind::scratch || kind == slot_kind::workspace)
         fill(at_[tag], w_.by->poison);
     });

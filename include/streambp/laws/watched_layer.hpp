@@ -35,8 +35,11 @@ class watched_loops {
   watched_loops(const watched<L>& w, At& at, Rows rows) : w_(w), at_(at) {
     if (w.by->tasks == nullptr) return;
     if constexpr (requires { w.by->tasks->look_at(rows); }) w.by->tasks->look_at(rows);
-    for (const auto* of : {&at.cell.value, &at.cell.gradient, &at.cell.kept})
-      for (const auto& slot : *of) w.by->tasks->look_at(slot);
+    constexpr std::size_t slots = std::tuple_size_v<typename At::slots>;
+    for (auto of :
+         {&slot_cell<typename At::scalar>::value, &slot_cell<typename At::scalar>::gradient,
+          &slot_cell<typename At::scalar>::kept})
+      for (std::size_t k = 0; k < slots; ++k) w.by->tasks->look_at(at.cells[k].*of);
     if constexpr (requires { at.on.run_by(w.by->tasks); }) at.on.run_by(w.by->tasks);
   }
   ~watched_loops() {

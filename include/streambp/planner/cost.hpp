@@ -5,24 +5,23 @@
 #include <map>
 #include <tuple>
 
-#include "../engine/run_section.hpp"
+#include "../engine/section_runner.hpp"
 #include "../engine/storage.hpp"
 
 namespace streambp {
 
 // FLOPs of sections over a range of rows. Repetitions of a section cost the same, so each type is
 // asked once.
-template <class Device, class Model>
+template <class Device>
 class flop_counts {
  public:
   using scalar = typename Device::scalar;
-  using list = instance_list<Model>;
 
-  flop_counts(const list& model, const plan_shape& shape)
-      : model_(model), shape_(shape), cells_(model) {
+  flop_counts(const section_runner<Device>& sections, const plan_shape& shape)
+      : sections_(sections), model_(sections.list()), shape_(shape), cells_(model_) {
     arena nothing;
     const packed& samples = shape.samples;
-    cells_.place_alone(nothing, model,
+    cells_.place_alone(nothing, model_,
                        {samples.tokens(),
                         shape.prefix,
                         samples.tokens(),
@@ -31,17 +30,20 @@ class flop_counts {
                         samples.segments(),
                         samples.parent_count(),
                         shape.context.tokens()});
-    for (position i = 0; i < position(model.count()); ++i)
-      cells_.with(model, i, [&](const auto& section, auto& cell) {
-        shape_parameters(section, model.sections[std::size_t(i)], cell);
-      });
-    if constexpr (storage<Device, Model>::has_head)
-      shape_parameters(model.head_section, model.head, cells_.head.cell);
+    const auto shape_parameter = [&](const slot_info& slot, slot_cell<scalar>& own) {
+      if (slot.parameter < 0) return;
+      const auto& entry = model_.table.entries[std::size_t(slot.parameter)];
+      own.value = {nullptr, entry.rows, entry.cols};
+      if (entry.gradient >= 0) own.gradient = own.value;
+    };
+    for (position i = 0; i < position(model_.count()); ++i)
+      for_each_slot(model_[i], cells_.cells[std::size_t(i)], shape_parameter);
+    for_each_slot(model_.head, cells_.head.cell, shape_parameter);
   }
 
   // Of one visit of a section.
   position of(position i, row_range rows, const visit& why) {
-    const auto& instance = model_.sections[std::size_t(i)];
+    const auto& instance = model_[i];
     if (rows.rows() <= 0) return 0;
     const question key{instance.type, rows.first, rows.last,
                        why.why,       why.result, why.keeps_outputs};
@@ -50,46 +52,36 @@ class flop_counts {
     const view<scalar> x{nullptr, rows.rows(), instance.in()},
         y{nullptr, rows.rows(), instance.out};
     on_.reset_flops();
-    cells_.with(model_, i, [&](const auto& section, auto& cell) {
-      if (why.why == purpose::backward)
-        run_backward(on_, section, cell, at, 0, {tokens(rows), x}, y, y, why);
-      else
-        run_forward(on_, section, cell, at, 0, {tokens(rows), x}, y, why);
-    });
+    auto& cell = cells_.cells[std::size_t(i)];
+    if (why.why == purpose::backward)
+      sections_.backward(on_, i, cell, at, {tokens(rows), x}, y, y, why);
+    else
+      sections_.forward(on_, i, cell, at, {tokens(rows), x}, y, why);
     return answers_[key] = on_.flops();
   }
   // The other stream's memory of a section, written or taken through.
   position context(position i, bool backward) {
-    position flops = 0;
-    cells_.with(model_, i, [&](const auto& section, auto& cell) {
-      if constexpr (std::decay_t<decltype(section)>::steps.crosses()) {
-        chunk_place at = place({0, shape_.context.tokens()});
-        at.samples = &shape_.context;
-        const view<scalar> c{nullptr, at.rows.rows(), shape_.context_features};
-        on_.reset_flops();
-        run_context(on_, section, cell, at, 0, c, backward ? c : view<scalar>{});
-        flops = on_.flops();
-      }
-    });
-    return flops;
+    if (!model_[i].crosses) return 0;
+    chunk_place at = place({0, shape_.context.tokens()});
+    at.samples = &shape_.context;
+    const view<scalar> c{nullptr, at.rows.rows(), shape_.context_features};
+    on_.reset_flops();
+    sections_.context(on_, i, cells_.cells[std::size_t(i)], at, c, backward ? c : view<scalar>{});
+    return on_.flops();
   }
   // Forward, or forward and backward, of the head over all rows.
   position head(bool backward) {
-    if constexpr (!storage<Device, Model>::has_head) {
-      return 0;
-    } else {
-      const chunk_place at = place({0, shape_.samples.tokens()});
-      const view<scalar> x{nullptr, at.rows.rows(), model_.head.in()};
-      const view<scalar> y{nullptr, at.rows.rows(), model_.head.out};
-      on_.reset_flops();
-      if (backward)
-        run_backward(on_, model_.head_section, cells_.head.cell, at, 0, {{}, x}, y, y,
-                     visit{purpose::backward});
-      else
-        run_forward(on_, model_.head_section, cells_.head.cell, at, 0, {{}, x}, y,
-                    visit{purpose::forward_kept});
-      return on_.flops();
-    }
+    if (!model_.has_head()) return 0;
+    const chunk_place at = place({0, shape_.samples.tokens()});
+    const view<scalar> x{nullptr, at.rows.rows(), model_.head.in()};
+    const view<scalar> y{nullptr, at.rows.rows(), model_.head.out};
+    const auto i = position(model_.count());
+    on_.reset_flops();
+    if (backward)
+      sections_.backward(on_, i, cells_.head.cell, at, {{}, x}, y, y, visit{purpose::backward});
+    else
+      sections_.forward(on_, i, cells_.head.cell, at, {{}, x}, y, visit{purpose::forward_kept});
+    return on_.flops();
   }
 
  private:
@@ -113,25 +105,10 @@ class flop_counts {
     return at;
   }
 
-  template <class Section, class Cell>
-  void shape_parameters(const Section& section, const section_instance& instance, Cell& cell) {
-    std::size_t next = 0;
-    for_each_slot(section, instance, [&](auto op, auto k, const auto& slot) {
-      constexpr slot_kind kind = std::decay_t<decltype(slot)>::kind;
-      if constexpr (kind == slot_kind::parameter || kind == slot_kind::shared) {
-        const int number = instance.parameters[next++];
-        if (number < 0) return;
-        const auto& entry = model_.table.entries[std::size_t(number)];
-        auto& own = std::get<op>(cell.operators);
-        own.value[k] = {nullptr, entry.rows, entry.cols};
-        if (entry.gradient >= 0) own.gradient[k] = own.value[k];
-      }
-    });
-  }
-
-  const list& model_;
+  const section_runner<Device>& sections_;
+  const section_list& model_;
   const plan_shape& shape_;
-  storage<Device, Model> cells_;
+  storage<Device> cells_;
   Device on_;  // counts only
   std::map<question, position> answers_;
   mutable std::array<position, 2> edges_{};

@@ -10,10 +10,9 @@
 namespace streambp {
 
 // What plan() does for a model and a loss that nothing is wrong with.
-template <class Scalar, class Model, class Loss>
-typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
-                                const plan_options& options) {
-  planner<default_device<Scalar>, Model, Loss> search(model, samples, options);
+template <class Device>
+step_plan fastest_plan(plan_maker<Device>& search, const packed& samples,
+                       const plan_options& options) {
   const auto best = search.search();
   if (!best) {
     const step_plan least = *search.search(true);
@@ -27,21 +26,20 @@ typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
     if (options.threads > 1) {
       plan_options alone = options;
       alone.threads = 1;
-      const std::size_t bytes =
-          planner<default_device<Scalar>, Model, Loss>(model, samples, alone).search(true)->peak();
+      const std::size_t bytes = search.with(samples, alone).search(true)->peak();
       said += bytes <= options.budget ? sentence("; with one thread ", bytes, " bytes would do")
                                       : sentence("; with one thread ", bytes);
     }
     throw budget_error(said, least.peak());
   }
-  typed_plan<Scalar> p{*best};
+  step_plan p = *best;
   p.least_flops = search.plain().flops;
   if (p.budget != 0)
     p.limit = longest_sequence(samples, options.grains.grain, p.budget, [&](const packed& longer) {
       plan_options o = options;
       o.keep = false;  // what is kept costs bytes, and so does a larger head chunk
       o.head_chunk = 1;
-      return planner<default_device<Scalar>, Model, Loss>(model, longer, o).search(true)->bytes;
+      return search.with(longer, o).search(true)->bytes;
     });
   return p;
 }
@@ -52,10 +50,12 @@ typed_plan<Scalar> fastest_plan(const Model& model, const packed& samples,
 template <class Scalar = float, class Model, class Loss>
 typed_plan<Scalar> plan(const Model& model, const Loss&, const packed& samples,
                         const plan_options& options = {}) {
-  if constexpr (explain_step<default_device<Scalar>, Model, Loss>())
-    return fastest_plan<Scalar, Model, Loss>(model, samples, options);
-  else
+  if constexpr (explain_step<default_device<Scalar>, Model, Loss>()) {
+    planner<default_device<Scalar>, Model, Loss> search(model, samples, options);
+    return {fastest_plan(search, samples, options)};
+  } else {
     return {};
+  }
 }
 
 }  // namespace streambp

@@ -16,7 +16,7 @@ encoder_decoder_plan<Scalar> plan_encoder_decoder(const Encoder& encoder, const 
                                                   const Loss& loss, const packed& source,
                                                   const packed& target, position features,
                                                   plan_options options = {}) {
-  using bridge = decoder_loss<default_device<Scalar>, Decoder, Loss>;
+  using bridge = decoder_loss<default_device<Scalar>>;
   const std::size_t shared = std::size_t(2 * source.tokens() * features) * sizeof(Scalar);
   plan_options above = options, below = options;
   above.context = source;

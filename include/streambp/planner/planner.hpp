@@ -1,5 +1,5 @@
 // Plans for one model, loss and packed batch: the search within a budget, and single plans asked
-// for by hand.
+// for by hand. The model is behind a section_runner, so that this is compiled once a device.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,7 @@ inline void set_chunks(step_plan& p, position chunk, position head_chunk) {
   p.head_chunks = head_chunk_edges(p.head_grains, p.chunks, head_chunk, p.choice.fuses_head);
 }
 
-template <class List>
-void set_sweeps(step_plan& p, const List& model, bool couples) {
+inline void set_sweeps(step_plan& p, const section_list& model, bool couples) {
   const position lowest = p.shape.input_gradient ? 0 : model.lowest_trained();
   p.sweeps = sweeps_of(facts_of(model, p.choice.stages, p.choice.fuses_head, lowest),
                        {model.tallies(), couples, p.chunk_count()});
@@ -51,14 +50,16 @@ inline constexpr position most_grains = position(1) << 22;
 // short.
 inline constexpr position most_free_sections = 18;
 
-template <class Device, class Model, class Loss>
-class planner {
+template <class Device>
+class plan_maker {
  public:
-  using list = instance_list<Model>;
-  static constexpr bool couples = loss_traits<Loss>::couples;
-
-  planner(const Model& model, const packed& samples, const plan_options& options)
-      : model_(model, options.features), options_(options) {
+  // couples: the loss needs sums of all tokens before it has a gradient.
+  plan_maker(std::shared_ptr<const section_runner<Device>> sections, bool couples,
+             const packed& samples, const plan_options& options)
+      : sections_(std::move(sections)),
+        model_(sections_->list()),
+        couples_(couples),
+        options_(options) {
     check(samples, options);
     check_sizes(samples.tokens());
     for (const packed* axis : {&samples, &options.context})
@@ -82,9 +83,8 @@ class planner {
     for (const section_instance& s : model_.sections) frame_.forced.push_back(s.forced_cut);
     frame_.grains = grain_edges(samples, options.grains.tile, options.grains.grain);
     const position widest =
-        storage<Device, Model>::has_head
-            ? *std::max_element(model_.head.widths.begin(), model_.head.widths.end())
-            : model_.trunk_width();
+        model_.has_head() ? *std::max_element(model_.head.widths.begin(), model_.head.widths.end())
+                          : model_.trunk_width();
     frame_.head_grains = grain_edges(samples, options.grains.tile,
                                      head_grain_of(options.grains, widest), frame_.grains);
     if (model_.crosses())
@@ -92,10 +92,15 @@ class planner {
           grain_edges(options.context, options.grains.tile, options.grains.grain);
     else
       frame_.context_grains = {0};
-    flops_ = std::make_unique<flop_counts<Device, Model>>(model_, frame_.shape);
+    flops_ = std::make_unique<flop_counts<Device>>(*sections_, frame_.shape);
   }
 
-  const list& model() const { return model_; }
+  const section_list& model() const { return model_; }
+  const section_runner<Device>& sections() const { return *sections_; }
+  // The same for other samples and options; features stay.
+  plan_maker with(const packed& samples, const plan_options& options) const {
+    return {sections_, couples_, samples, options};
+  }
 
   // Everything about one choice. Throws shape_error when the engine could not run it.
   step_plan complete(const plan_choice& choice) {
@@ -104,13 +109,13 @@ class planner {
     for (const section_instance& s : model_.sections) p.names.push_back(s.label());
     detail::set_chunks(p, choice.chunk, choice.head_chunk);
     check(choice);
-    detail::set_sweeps(p, model_, couples);
-    const stage_costs<Device, Model> costs(model_, *flops_, p, couples);
+    detail::set_sweeps(p, model_, couples_);
+    const stage_costs<Device> costs(model_, *flops_, p, couples_);
     for (const stage_plan& s : choice.stages) p.flops += costs.of(s).flops;
     p.flops += head_flops();
-    storage<Device, Model> cells(model_);
+    storage<Device> cells(model_);
     arena nothing;
-    p.bytes = cells.place(nothing, model_, p, couples);
+    p.bytes = cells.place(nothing, model_, p, couples_);
     p.cost = cost_of(p, p.flops - head_flops());
     p.seal = seal_of(p);
     return p;
@@ -129,7 +134,7 @@ class planner {
                         .plain_only = plain_only};
     const bool many = position(model_.count()) > most_free_sections;
     each_frame(plain_only, [&](step_plan& frame) {
-      const stage_costs<Device, Model> costs(model_, *flops_, frame, couples);
+      const stage_costs<Device> costs(model_, *flops_, frame, couples_);
       for (const position every :
            many&& options_.stage == 0 && !plain_only ? strides(model_) : std::vector<position>{0}) {
         limits.every = every;
@@ -149,22 +154,26 @@ class planner {
   }
 
   // Plain backpropagation: one chunk, cuts only where they are forced, everything kept.
-  step_plan plain() { return *planner(*this, without_limits()).search(false, true); }
+  step_plan plain() { return *plan_maker(*this, without_limits()).search(false, true); }
   // Layer checkpointing: one chunk, a stage a block.
   step_plan checkpointing() {
     plan_options o = without_limits();
     o.chunk = o.head_chunk = frame_.shape.samples.tokens();
     o.stage = 1;
     o.keep = o.fuse_head = false;
-    return *planner(*this, o).search();
+    return *plan_maker(*this, o).search();
   }
 
-  position head_flops() { return flops_->head(false) * (couples ? 2 : 1) + flops_->head(true); }
+  position head_flops() { return flops_->head(false) * (couples_ ? 2 : 1) + flops_->head(true); }
 
  private:
-  planner(const planner& other, const plan_options& options)
-      : model_(other.model_), options_(options), frame_(other.frame_) {
-    flops_ = std::make_unique<flop_counts<Device, Model>>(model_, frame_.shape);
+  plan_maker(const plan_maker& other, const plan_options& options)
+      : sections_(other.sections_),
+        model_(other.model_),
+        couples_(other.couples_),
+        options_(options),
+        frame_(other.frame_) {
+    flops_ = std::make_unique<flop_counts<Device>>(*sections_, frame_.shape);
   }
   plan_options without_limits() const {
     plan_options o = options_;
@@ -179,7 +188,7 @@ class planner {
     const position tokens = frame_.shape.samples.tokens(), head_grain = largest_head_grain();
     const position only = plain_only && options_.chunk == 0 ? tokens : options_.chunk;
     for (const bool fuses : {false, true}) {
-      if (fuses && (!options_.fuse_head || couples || plain_only)) continue;
+      if (fuses && (!options_.fuse_head || couples_ || plain_only)) continue;
       for (const position chunk : detail::sizes(options_.grains.grain, tokens, only))
         for (const position head_chunk :
              detail::sizes(head_grain, plain_only ? tokens : 4 * head_grain, options_.head_chunk))
@@ -223,7 +232,7 @@ class planner {
            double(head_flops()) * slow(tokens, position(p.head_chunks.size()) - 1);
   }
 
-  static void check(const packed& samples, const plan_options& o) {
+  void check(const packed& samples, const plan_options& o) const {
     if (o.budget > unlimited)
       throw shape_error(
           sentence("plan: a budget of ", position(o.budget),
@@ -248,12 +257,12 @@ class planner {
       if (size < 0 || size > largest_size)
         throw shape_error(sentence("plan: ", name, " is ", size,
                                    "; it is 0, which leaves it out, or at most ", largest_size));
-    if (list::takes_tokens() && o.features > 0)
+    if (model_.takes_tokens() && o.features > 0)
       throw shape_error("plan: the model takes tokens; options.features is for rows");
   }
   // Bytes and FLOPs are counted in 64 bits.
   void check_sizes(position tokens) const {
-    if (!list::takes_tokens() && options_.features == 0)
+    if (!model_.takes_tokens() && options_.features == 0)
       throw shape_error("plan: the model takes rows; options.features says how wide they are");
     dependency split = model_.head.split;
     for (const section_instance& s : model_.sections) split = then(split, s.split);
@@ -279,7 +288,7 @@ class planner {
       at = s.last;
     }
     if (at != n) throw shape_error(sentence("plan: stages end at section ", at, " of ", n));
-    if (c.fuses_head && couples)
+    if (c.fuses_head && couples_)
       throw shape_error(
           "plan: a coupled loss needs all rows before its gradient; the head cannot be fused");
     if (c.fuses_head && c.stages.back().first <= model_.shared_with_head)
@@ -292,10 +301,20 @@ class planner {
         throw shape_error("plan: a stage that keeps its chunk keeps its memory");
   }
 
-  list model_;
+  std::shared_ptr<const section_runner<Device>> sections_;
+  const section_list& model_;
+  bool couples_;
   plan_options options_;
   step_plan frame_;
-  std::unique_ptr<flop_counts<Device, Model>> flops_;
+  std::unique_ptr<flop_counts<Device>> flops_;
+};
+
+template <class Device, class Model, class Loss>
+class planner : public plan_maker<Device> {
+ public:
+  planner(const Model& model, const packed& samples, const plan_options& options)
+      : plan_maker<Device>(std::make_shared<model_sections<Device, Model>>(model, options.features),
+                           loss_traits<Loss>::couples, samples, options) {}
 };
 
 }  // namespace streambp

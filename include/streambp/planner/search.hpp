@@ -33,8 +33,7 @@ struct stage_limits {
 };
 
 // Whether section i belongs to a repetition of several.
-template <class List>
-bool repeats(const List& model, position i) {
+inline bool repeats(const section_list& model, position i) {
   for (const auto& s : model.sections)
     if (s.element == model.sections[std::size_t(i)].element && s.repetition > 0) return true;
   return false;
@@ -42,8 +41,7 @@ bool repeats(const List& model, position i) {
 
 // Whether a block begins with section i: another element of the model, or another repetition. What
 // stands before the first repetition belongs to it.
-template <class List>
-bool begins_block(const List& model, position i) {
+inline bool begins_block(const section_list& model, position i) {
   if (i == 0) return false;
   const auto &s = model.sections[std::size_t(i)], &before = model.sections[std::size_t(i) - 1];
   return s.repetition > 0 ? s.repetition != before.repetition
@@ -51,8 +49,7 @@ bool begins_block(const List& model, position i) {
 }
 
 // Where a stage may begin: anywhere between sections, or where the limits say.
-template <class List>
-std::vector<bool> allowed_cuts(const List& model, const stage_limits& limits) {
+inline std::vector<bool> allowed_cuts(const section_list& model, const stage_limits& limits) {
   const position n = position(model.count());
   std::vector<bool> allowed(std::size_t(n) + 1, false);
   allowed[std::size_t(n)] = true;
@@ -72,8 +69,7 @@ std::vector<bool> allowed_cuts(const List& model, const stage_limits& limits) {
 }
 
 // Which regular cuts are tried when those anywhere would be too many.
-template <class List>
-std::vector<position> strides(const List& model) {
+inline std::vector<position> strides(const section_list& model) {
   position places = 1;
   for (position i = 0; i < position(model.count()); ++i) places += begins_block(model, i);
   std::vector<position> all;
@@ -136,9 +132,9 @@ inline std::vector<stage_plan> variants(position first, position last, bool fina
 
 // The stages of fewest FLOPs whose bytes, with `fixed`, stay within the budget; nothing if none do.
 // smallest: those of fewest bytes instead, whatever their FLOPs, which are then not added up.
-template <class Device, class Model>
-std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device, Model>& costs,
-                                                     const instance_list<Model>& model, bool fuses,
+template <class Device>
+std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device>& costs,
+                                                     const section_list& model, bool fuses,
                                                      const stage_limits& limits, bool smallest,
                                                      partial_plan& found) {
   const position n = position(model.count());

@@ -14,14 +14,13 @@ struct stage_cost {
 };
 
 // For one model under one choice of chunk, head chunk and fused head.
-template <class Device, class Model>
+template <class Device>
 class stage_costs {
  public:
   using scalar = typename Device::scalar;
-  using list = instance_list<Model>;
 
   // `frame`: a plan whose shape, chunks and head chunks are set, and choice.fuses_head.
-  stage_costs(const list& model, flop_counts<Device, Model>& flops, const step_plan& frame,
+  stage_costs(const section_list& model, flop_counts<Device>& flops, const step_plan& frame,
               bool couples)
       : model_(model),
         flops_(flops),
@@ -70,7 +69,7 @@ class stage_costs {
     std::size_t chunk[2] = {}, working[2] = {};  // without and with its result in the chunk
   };
 
-  const section_instance& at(position i) const { return model_.sections[std::size_t(i)]; }
+  const section_instance& at(position i) const { return model_[i]; }
   static std::size_t rounded(position scalars) {
     return (std::size_t(scalars) * sizeof(scalar) + 63) / 64 * 64;
   }
@@ -82,36 +81,33 @@ class stage_costs {
   }
 
   void measure(const step_plan& frame, bool couples) {
-    storage<Device, Model> cells(model_);
+    storage<Device> cells(model_);
     const layout_shape shape = shape_of(frame);
     std::size_t alternate[2] = {};
     position boundary = 0;
     bytes_.resize(model_.count());
-    for (position i = position(model_.count()); i-- > 0;)
-      cells.with(model_, i, [&](const auto& section, auto& cell) {
-        section_bytes& b = bytes_[std::size_t(i)];
-        const auto state = [&](bool values) {
-          return placed(
-              [&](arena& a) { place_state(a, section, at(i), shape, values, !values, cell); });
-        };
-        const auto chunk = [&](bool result, bool keeps) {
-          return placed(
-              [&](arena& a) { place_chunk(a, section, at(i), shape, result, keeps, cell); });
-        };
-        b.state = state(true);
-        b.gradients = state(false);
-        b.kept = placed([&](arena& a) { place_kept(a, section, at(i), shape, cell); });
-        b.keepable = chunk(false, false) - chunk(false, true);
-        for (const bool result : {false, true}) {
-          b.chunk[result] = chunk(result, false);
-          b.working[result] =
-              placed([&](arena& a) { place_working(a, section, at(i), shape, result, cell); });
-        }
-        if (at(i).part == half::remember) {
-          std::size_t& place = alternate[boundary++ % 2];
-          place = std::max(place, b.state + b.gradients);
-        }
-      });
+    for (position i = position(model_.count()); i-- > 0;) {
+      section_bytes& b = bytes_[std::size_t(i)];
+      auto& cell = cells.cells[std::size_t(i)];
+      const auto state = [&](bool values) {
+        return placed([&](arena& a) { place_state(a, at(i), shape, values, !values, cell); });
+      };
+      const auto chunk = [&](bool result, bool keeps) {
+        return placed([&](arena& a) { place_chunk(a, at(i), shape, result, keeps, cell); });
+      };
+      b.state = state(true);
+      b.gradients = state(false);
+      b.kept = placed([&](arena& a) { place_kept(a, at(i), shape, cell); });
+      b.keepable = chunk(false, false) - chunk(false, true);
+      for (const bool result : {false, true}) {
+        b.chunk[result] = chunk(result, false);
+        b.working[result] = placed([&](arena& a) { place_working(a, at(i), shape, result, cell); });
+      }
+      if (at(i).part == half::remember) {
+        std::size_t& place = alternate[boundary++ % 2];
+        place = std::max(place, b.state + b.gradients);
+      }
+    }
     head_ = placed([&](arena& a) {
       cells.place_head(a, model_, frame.largest_head_chunk(), frame.shape.samples.child_count(),
                        frame.shape.threads);
@@ -145,8 +141,8 @@ class stage_costs {
     return total;
   }
 
-  const list& model_;
-  flop_counts<Device, Model>& flops_;
+  const section_list& model_;
+  flop_counts<Device>& flops_;
   position tokens_;
   std::vector<position> chunk_edges_;
   snapshots states_;

@@ -96,6 +96,8 @@ struct section {
   static constexpr program steps = program_of<Item>(Part);
   static constexpr half part = Part;
   static constexpr int element = Element;
+  // Of all steps of the item.
+  static constexpr program whole() { return program_of<Item>(); }
   using leaf_types = decltype(leaves_of(std::declval<const Item&>()));
   leaf_types leaves;
 };

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "program.hpp"
+#include "section_list.hpp"
 
 namespace streambp {
 
@@ -44,34 +44,33 @@ struct stage_facts {
 };
 
 // `lowest`: the first section of the model whose backward is wanted.
-template <class List>
-stage_facts facts_of(const List& model, const stage_plan& s, bool fuses_head, position lowest) {
-  const auto at = [&](position i) -> const auto& { return model.sections[std::size_t(i)]; };
+inline stage_facts facts_of(const section_list& model, const stage_plan& s, bool fuses_head,
+                            position lowest) {
   const position sections = position(model.count());
   stage_facts f;
   f.plan = s;
   f.ends = s.last == sections;
   f.fuses_head = f.ends && fuses_head;
-  f.begins_with_read = at(s.first).part == half::read;
-  f.own_last = s.last - (at(s.last - 1).part == half::remember);
+  f.begins_with_read = model[s.first].part == half::read;
+  f.own_last = s.last - (model[s.last - 1].part == half::remember);
   f.last_state = f.last_first = s.first;
   for (position i = s.first; i < f.own_last; ++i) {
-    f.carries = f.carries || at(i).split.carries;
-    if (at(i).holds_state) f.last_state = i + 1;
-    if (at(i).holds_state || at(i).holds_tally) f.last_first = i + 1;
+    f.carries = f.carries || model[i].split.carries;
+    if (model[i].holds_state) f.last_state = i + 1;
+    if (model[i].holds_state || model[i].holds_tally) f.last_first = i + 1;
   }
   f.lowest = std::clamp(lowest, s.first, s.last);
   // Memories of reads that see all live in two alternating places: the last two survive.
   position later = 0;
   for (position i = s.last; f.begins_with_read && i < sections && later < 2; ++i)
-    later += at(i).part == half::read;
+    later += model[i].part == half::read;
   f.read_survives = later < 2;
   return f;
 }
 
-template <class List>
-std::vector<stage_facts> facts_of(const List& model, const std::vector<stage_plan>& stages,
-                                  bool fuses_head, position lowest) {
+inline std::vector<stage_facts> facts_of(const section_list& model,
+                                         const std::vector<stage_plan>& stages, bool fuses_head,
+                                         position lowest) {
   std::vector<stage_facts> all;
   for (const stage_plan& s : stages) all.push_back(facts_of(model, s, fuses_head, lowest));
   return all;

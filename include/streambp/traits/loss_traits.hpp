@@ -64,6 +64,9 @@ struct loss_traits {
   static double couple(const L& loss, std::span<const double> sums, std::span<double> slopes) {
     return loss.couple(sums, slopes);
   }
+  static double couple(const L& loss, bool wants_gradient) requires collects {
+    return loss.couple(wants_gradient);
+  }
   template <class Device, class Rows>
   static void collect(const L& loss, Device& on, position first_row, Rows y) {
     loss.collect(on, first_row, y);

@@ -1,0 +1,91 @@
+// The sections of a model without its type: what sweeps over them is compiled once a device.
+#pragma once
+
+#include "../schedule/instances.hpp"
+#include "run_section.hpp"
+
+namespace streambp {
+
+// One virtual call a section and chunk; layers behind it are called statically. Section count() is
+// the head.
+template <class Device>
+class section_runner {
+ public:
+  using scalar = typename Device::scalar;
+
+  virtual ~section_runner() = default;
+  virtual const section_list& list() const = 0;
+
+  // As run_forward, run_backward, run_context and side_losses of run_section.hpp. Randomness is
+  // keyed by the section's number: the halves of an operator share one.
+  virtual void forward(Device& on, position i, section_cell<scalar>& cell, const chunk_place& at,
+                       section_input<scalar> in, view<scalar> out, const visit& why) const = 0;
+  virtual view<scalar> backward(Device& on, position i, section_cell<scalar>& cell,
+                                const chunk_place& at, section_input<scalar> in, view<scalar> out,
+                                view<scalar> dy, const visit& why) const = 0;
+  virtual void context(Device& on, position i, section_cell<scalar>& cell, const chunk_place& at,
+                       view<scalar> c, view<scalar> dc) const = 0;
+  virtual double side_losses(Device& on, position i, section_cell<scalar>& cell,
+                             const chunk_place& at) const = 0;
+};
+
+template <class Device, class Model>
+class model_sections final : public section_runner<Device> {
+ public:
+  using scalar = typename Device::scalar;
+
+  // Throws shape_error when layers do not fit together.
+  model_sections(const Model& model, position features) : list_(model, features) {}
+
+  const instance_list<Model>& list() const override { return list_; }
+
+  void forward(Device& on, position i, section_cell<scalar>& cell, const chunk_place& at,
+               section_input<scalar> in, view<scalar> out, const visit& why) const override {
+    with(i, [&](const auto& s) { run_forward(on, s, cell, at, number_of(i), in, out, why); });
+  }
+  view<scalar> backward(Device& on, position i, section_cell<scalar>& cell, const chunk_place& at,
+                        section_input<scalar> in, view<scalar> out, view<scalar> dy,
+                        const visit& why) const override {
+    view<scalar> dx;
+    with(i, [&](const auto& s) {
+      dx = run_backward(on, s, cell, at, number_of(i), in, out, dy, why);
+    });
+    return dx;
+  }
+  void context(Device& on, position i, section_cell<scalar>& cell, const chunk_place& at,
+               view<scalar> c, view<scalar> dc) const override {
+    with(i, [&](const auto& s) {
+      if constexpr (std::decay_t<decltype(s)>::steps.crosses())
+        run_context(on, s, cell, at, number_of(i), c, dc);
+    });
+  }
+  double side_losses(Device& on, position i, section_cell<scalar>& cell,
+                     const chunk_place& at) const override {
+    double value = 0;
+    with(i, [&](const auto& s) {
+      if constexpr (std::decay_t<decltype(s)>::steps.holds_tally())
+        value = streambp::side_losses(on, s, cell, at, number_of(i));
+    });
+    return value;
+  }
+
+ private:
+  using split = typename instance_list<Model>::split;
+
+  std::uint64_t number_of(position i) const {
+    const bool read = i < position(list_.count()) && list_[i].part == half::read;
+    return std::uint64_t(i) - read;
+  }
+  template <class F>
+  void with(position i, F&& f) const {
+    if (i == position(list_.count())) {
+      if constexpr (split::head_type::steps.size > 0) f(list_.head_section);
+      return;
+    }
+    with_index<split::trunk_count>(list_[i].type, [&](auto t) { f(std::get<t>(list_.trunk)); });
+  }
+
+  instance_list<Model> list_;
+};
+
+}  // namespace streambp
