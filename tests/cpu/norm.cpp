@@ -64,7 +64,7 @@ std::vector<double> naive(bool layer, const S* x, const S* gain, const S* bias, 
 
 // Against the same in long double, whose squares have room.
 template <class S>
-void check_large(bool layer, S size) {
+void check_size(bool layer, S size, double epsilon = 1e-5) {
   constexpr position d = 11;
   std::vector<S> x(d), dy(d), y(d), dx(d), statistics(2);
   for (position j = 0; j < d; ++j) {
@@ -76,16 +76,16 @@ void check_large(bool layer, S size) {
   const view<S> r(statistics.data() + (layer ? 1 : 0), 1, 1), none;
   const std::vector<position> grains{0, 1};
   if (layer) {
-    layer_norm_forward(on, row(x), none, none, 1e-5, row(y), row(statistics));
+    layer_norm_forward(on, row(x), none, none, epsilon, row(y), row(statistics));
     layer_norm_backward(on, row(x), none, row(statistics), row(dy), row(dx), none, none, grains);
   } else {
-    rms_norm_forward(on, row(x), none, 1e-5, row(y), r);
+    rms_norm_forward(on, row(x), none, epsilon, row(y), r);
     rms_norm_backward(on, row(x), none, r, row(dy), row(dx), none, grains);
   }
   long double mean = 0, squares = 0, mean_dy = 0, dot = 0;
   for (position j = 0; j < d && layer; ++j) mean += (long double)(x[std::size_t(j)]) / d;
   for (const S v : x) squares += (v - mean) * (v - mean) / d;
-  const long double inverse = 1 / std::sqrt(squares + 1e-5L);
+  const long double inverse = 1 / std::sqrt(squares + (long double)(epsilon));
   for (position j = 0; j < d; ++j) {
     if (layer) mean_dy += (long double)(dy[std::size_t(j)]) / d;
     dot += dy[std::size_t(j)] * (x[std::size_t(j)] - mean) * inverse / d;
@@ -106,12 +106,53 @@ TEST_CASE("rows whose squares overflow are normalised like others") {
     CAPTURE(layer);
     for (const float size : {1.f, 1e12f, 1e18f, 1e19f, 3e19f, 1e25f, 1e30f, 1e36f}) {
       CAPTURE(size);
-      check_large(layer, size);
+      check_size(layer, size);
     }
     for (const double size : {1., 1e100, 1e110, 1e153, 1e155, 1e200, 1e300}) {
       CAPTURE(size);
-      check_large(layer, size);
+      check_size(layer, size);
     }
+  }
+}
+
+TEST_CASE("without an epsilon tiny rows are normalised like others, too") {
+  for (const bool layer : {false, true}) {
+    CAPTURE(layer);
+    for (const float size : {1.f, 1e-5f, 1e-12f, 1e-14f, 1e-18f, 1e-21f, 1e-25f, 1e-36f}) {
+      CAPTURE(size);
+      check_size(layer, size, 0);
+      if (size > 1e-18f) check_size(layer, size, double(size) * double(size));
+    }
+    for (const double size : {1e-100, 1e-110, 1e-150, 1e-160, 1e-300}) {
+      CAPTURE(size);
+      check_size(layer, size, 0);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("without an epsilon a row of zeros gives the bias, and passes nothing back", S,
+                   float, double) {
+  const S least = std::numeric_limits<S>::denorm_min();
+  for (const S entry : {S(0), -S(0), least}) {
+    constexpr position d = 21;
+    const std::vector<S> x(d, entry), dy(d, S(3)), gain(d, S(2)), bias(d, S(0.25));
+    std::vector<S> y(d, S(7)), dx(d, S(5)), statistics(2), dgain(d, S(1)), dbias(d, S(1));
+    device<S> on(1);
+    const auto row = [](auto& v) { return view(v.data(), 1, position(v.size())); };
+    const view<S> r(statistics.data(), 1, 1);
+    const std::vector<position> grains{0, 1};
+    rms_norm_forward(on, row(x), row(gain), 0, row(y), r);
+    rms_norm_backward(on, row(x), row(gain), r, row(dy), row(dx), row(dgain), grains);
+    CHECK(y == std::vector<S>(d, 0));
+    CHECK(dx == std::vector<S>(d, 5));
+    CHECK(dgain == std::vector<S>(d, 1));
+    layer_norm_forward(on, row(x), row(gain), row(bias), 0, row(y), row(statistics));
+    layer_norm_backward(on, row(x), row(gain), row(statistics), row(dy), row(dx), row(dgain),
+                        row(dbias), grains);
+    CHECK(y == bias);
+    CHECK(dx == std::vector<S>(d, 5));
+    CHECK(dgain == std::vector<S>(d, 1));
+    CHECK(dbias == std::vector<S>(d, 4));
   }
 }
 

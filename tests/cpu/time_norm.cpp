@@ -41,7 +41,7 @@ struct norm_run {
 // Three ascending and two descending sweeps over the chunks, as the two halves of the layer make.
 template <class S>
 norm_run<S> run(int threads, const norm_input<S>& in, const std::vector<position>& edges,
-                bool trains = true) {
+                bool trains = true, double epsilon = ::epsilon) {
   norm_run<S> r((*in.x).cols);
   device<S> on(threads);
   const auto ascending = [&](const auto& f) {
@@ -169,6 +169,58 @@ TEST_CASE_TEMPLATE("time norm: a feature that does not vary gives its bias", S, 
   const auto r = run<S>(1, in, cuts[2]);
   for (position i = 0; i < rows; ++i) CHECK(r.y(i, 2) == in.bias(0, 2));
   CHECK(error_of(*r.dx, [&](position i, position j) { return r.dx(i, j); }) == 0);  // no NaN
+}
+
+// Odd columns are multiplied by a power of two, beside which epsilon is nothing: their y is that of
+// the column as it is without one, their gradient goes the other way. Even ones keep their bits.
+TEST_CASE_TEMPLATE("time norm: features whose squares overflow are normalised like others", S,
+                   float, double) {
+  for (const int power :
+       sizeof(S) == 4 ? std::vector{60, 62, 64, 83, 120} : std::vector{505, 510, 515, 700, 1000}) {
+    CAPTURE(power);
+    const S scale = std::ldexp(S(1), power);
+    norm_input<S> in(33);
+    const auto small = run<S>(1, in, cuts[0]), exact = run<S>(1, in, cuts[0], true, 0);
+    for (position i = 0; i < rows; ++i)
+      for (position j = 1; j < 33; j += 2) in.x(i, j) *= scale;
+    const auto large = run<S>(1, in, cuts[0]);
+    const guarded<S> before(rows, 33, 6, 1., 0.);
+    const auto right = [&](position j) -> const norm_run<S>& { return j % 2 ? exact : small; };
+    CHECK(error_of(*large.y, [&](position i, position j) { return right(j).y(i, j); }) <
+          10 * tight<S>);
+    CHECK(error_of(*large.dgain, [&](position, position j) { return right(j).dgain(0, j); }) <
+          10 * tight<S>);
+    for (position i = 0; i < rows; ++i)
+      for (position j = 0; j < 33; j += 2) {
+        CHECK(large.y(i, j) == small.y(i, j));
+        CHECK(large.dx(i, j) == small.dx(i, j));
+      }
+    for (const auto& edges : cuts) CHECK(same(large, run<S>(2, in, edges)));
+
+    norm_input<S> alone = in;  // into a gradient of 0, where what is that small can be seen
+    device<S> on(1);
+    guarded<S> dx(rows, 33, 0, 0., 0.), dmoments(samples.segments(), 66, 0, 0., 0.);
+    const piece_list all(samples, {0, rows});
+    time_norm_backward(on, all, tile, *alone.x, *large.moments, *alone.gain, epsilon, *alone.dy,
+                       *dx, *dmoments, view<S>(), view<S>());
+    time_norm_release(on, all, *alone.x, *large.moments, epsilon, *dmoments, *dx);
+    for (position i = 0; i < rows; ++i)
+      for (position j = 1; j < 33; j += 2)
+        CHECK(std::abs(dx(i, j) * scale - (exact.dx(i, j) - before(i, j))) < 100 * tight<S>);
+  }
+}
+
+TEST_CASE_TEMPLATE("time norm: without an epsilon features that do not vary give their bias", S,
+                   float, double) {
+  norm_input<S> in(5);
+  for (position i = 0; i < rows; ++i) in.x(i, 2) = 0;
+  const auto r = run<S>(1, in, cuts[2], true, 0);
+  const guarded<S> before(rows, 5, 6, 1., 0.);
+  for (position i = 0; i < rows; ++i) {
+    CHECK(r.y(i, 2) == in.bias(0, 2));
+    CHECK(r.dx(i, 2) == before(i, 2));
+    for (position j = 0; j < 5; ++j) CHECK(std::isfinite(r.dx(i, j)));
+  }
 }
 
 TEST_CASE_TEMPLATE("time norm: a frozen gain and bias change nothing else", S, float, double) {

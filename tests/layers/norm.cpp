@@ -14,6 +14,8 @@ TEST_CASE("norms keep the laws") {
     CAPTURE(width);
     CHECK(laws::hold(layer_norm(width), laws::rows(37, width)));
   }
+  CHECK(laws::hold(rms_norm(8, 0), laws::rows(37, 8)));
+  CHECK(laws::hold(layer_norm(8, 0), laws::rows(37, 8)));
 }
 
 TEST_CASE("norms are PyTorch's") {

@@ -44,18 +44,37 @@ struct row_moments {
   S mean, r;
 };
 
-// Of a row whose Σ x² is more than S holds: those of x / m, m = max |x|, in units of m. The mean is
-// 0 unless it is asked for.
+// Whether S holds the squares of which this is the mean: none overflowed, nor were they so small
+// that they lost digits.
 template <class S>
-[[gnu::noinline, gnu::cold]] row_moments<S> moments_of_large_row(const S* x, position d, S epsilon,
-                                                                 bool centred) {
-  S m = 0, mean = 0, squares = 0;
-  for (position j = 0; j < d; ++j) m = std::max(m, std::abs(x[j]));
-  for (position j = 0; j < d && centred; ++j) mean += x[j] / m / S(d);
-  for (position j = 0; j < d; ++j) squares += (x[j] / m - mean) * (x[j] / m - mean);
-  return {mean * m, 1 / std::sqrt(squares / S(d) + epsilon / m / m) / m};
+constexpr bool held(S mean_square) {
+  using limits = std::numeric_limits<S>;
+  return mean_square > limits::min() / limits::epsilon() && mean_square <= limits::max();
 }
 
+// Of other rows: those of x / m, m = max |x|, in units of m. r is 0 where it would be infinite, as
+// of a row of zeros with an epsilon of 0. The mean is 0 unless it is asked for.
+template <class S>
+[[gnu::noinline, gnu::cold]] row_moments<S> moments_in_units(const S* x, position d, S epsilon,
+                                                             bool centred) {
+  S m = std::sqrt(epsilon), mean = 0, squares = 0;
+  for (position j = 0; j < d; ++j) m = std::max(m, std::abs(x[j]));
+  if (m == 0) return {0, 0};
+  for (position j = 0; j < d && centred; ++j) mean += x[j] / m / S(d);
+  for (position j = 0; j < d; ++j) squares += (x[j] / m - mean) * (x[j] / m - mean);
+  const S r = 1 / std::sqrt(squares / S(d) + epsilon / m / m) / m;
+  return {mean * m, std::isinf(r) ? 0 : r};
+}
+
+template <class S, class Gain>
+[[gnu::noinline, gnu::cold]] S rms_norm_row_in_units(const S* x, Gain gain, position d, S epsilon,
+                                                     S* y) {
+  const S r = moments_in_units(x, d, epsilon, false).r;
+  along<S>(d, [&](position j, auto n) { store(y + j, n, load(x + j, n) * r * gain.at(j, n)); });
+  return r;
+}
+
+// r; or -1, and y is not written, where S does not hold the squares.
 template <class S, class Gain>
 [[gnu::noinline, gnu::flatten]] S rms_norm_row(const S* x, Gain gain, position d, S epsilon, S* y) {
   lanes<S> squares = 0;
@@ -63,9 +82,10 @@ template <class S, class Gain>
     const lanes<S> xj = load(x + j, n);
     squares = fma(xj, xj, squares);
   });
-  const S all = sum(squares);
-  const S r = std::isinf(all) ? moments_of_large_row(x, d, epsilon, false).r
-                              : 1 / std::sqrt(all / S(d) + epsilon);
+  const S mean_square = sum(squares) / S(d) + epsilon;
+  if (!held(mean_square)) [[unlikely]]
+    return -1;
+  const S r = 1 / std::sqrt(mean_square);
   along<S>(d, [&](position j, auto n) { store(y + j, n, load(x + j, n) * r * gain.at(j, n)); });
   return r;
 }
@@ -74,7 +94,10 @@ template <class S, class Gain>
 [[gnu::noinline, gnu::flatten]] void rms_norm_row_backward(const S* x, Gain gain, S r, const S* dy,
                                                            position d, S* dx) {
   lanes<S> dot = 0;
-  if (r * r * r < std::numeric_limits<S>::min()) {  // x is large: z = x r is not
+  const S cube = r * r * r;
+  // x is large, or tiny: z = x r is not.
+  if (!(cube >= std::numeric_limits<S>::min() && cube <= std::numeric_limits<S>::max()))
+      [[unlikely]] {
     along<S>(d, [&](position j, auto n) {
       dot = fma(load(dy + j, n) * gain.at(j, n), load(x + j, n) * r, dot);
     });
@@ -100,7 +123,8 @@ void rms_norm_forward(workers<S>& on, given<S> x, given<S> gain, double epsilon,
                       written<S> inverse, double gain_offset = 0) {
   with_gain<S>(gain, gain_offset, [&](auto g) {
     for_rows(on, x.rows, x.cols, [&](position i) {
-      inverse(i, 0) = rms_norm_row(x.row(i), g, x.cols, S(epsilon), y.row(i));
+      const S r = rms_norm_row(x.row(i), g, x.cols, S(epsilon), y.row(i));
+      inverse(i, 0) = r < 0 ? rms_norm_row_in_units(x.row(i), g, x.cols, S(epsilon), y.row(i)) : r;
     });
   });
 }
@@ -121,10 +145,10 @@ void rms_norm_backward(workers<S>& on, given<S> x, given<S> gain, given<S> inver
 }
 
 template <class S, class Gain>
-[[gnu::noinline, gnu::cold]] row_moments<S> layer_norm_large_row(const S* x, Gain gain,
-                                                                 const S* bias, position d,
-                                                                 S epsilon, S* y) {
-  const auto [mean, r] = moments_of_large_row(x, d, epsilon, true);
+[[gnu::noinline, gnu::cold]] row_moments<S> layer_norm_row_in_units(const S* x, Gain gain,
+                                                                    const S* bias, position d,
+                                                                    S epsilon, S* y) {
+  const auto [mean, r] = moments_in_units(x, d, epsilon, true);
   along<S>(d, [&, mean = mean, r = r](position j, auto n) {
     store(y + j, n, (load(x + j, n) - mean) * r * gain.at(j, n));
   });
@@ -142,9 +166,10 @@ template <class S, class Gain>
     const lanes<S> c = load(x + j, n, mean) - mean;
     squares = fma(c, c, squares);
   });
-  const S r = 1 / std::sqrt(sum(squares) / S(d) + epsilon);
-  if (!(r > 0)) [[unlikely]]
-    return layer_norm_large_row(x, gain, bias, d, epsilon, y);
+  const S variance = sum(squares) / S(d) + epsilon;
+  if (!held(variance)) [[unlikely]]
+    return layer_norm_row_in_units(x, gain, bias, d, epsilon, y);
+  const S r = 1 / std::sqrt(variance);
   along<S>(
       d, [&](position j, auto n) { store(y + j, n, (load(x + j, n) - mean) * r * gain.at(j, n)); });
   if (bias) sum_row(y, bias, d, y);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "../primitives/time_norm.hpp"
 #include "elementwise.hpp"
@@ -11,9 +12,45 @@
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
 
-// Joins a tile's rows of x to the moments m (2 d) of the `before` rows ahead of it: mean, and sum
-// of squares around it. With δ the tile's mean less theirs and n = before + rows (Chan et al.
-// 1979), mean += δ rows / n, squares += Σ (x - tile's mean)² + δ² before rows / n.
+// Of a feature over some rows: its mean, and the sum of squares around it or, where S does not hold
+// that, minus its root.
+template <class S>
+struct time_moments {
+  S mean = 0, squares = 0;
+};
+
+template <class S>
+inline constexpr S not_held = std::numeric_limits<S>::quiet_NaN();
+
+template <class S>
+S root_of(S squares) {
+  return squares < 0 ? -squares : std::sqrt(squares);
+}
+template <class S>
+S square_or_root(S root) {
+  return root * root <= std::numeric_limits<S>::max() ? root * root : -root;
+}
+
+// join_tile of the one column x, in units of the largest distance.
+template <class S>
+[[gnu::noinline, gnu::cold]] time_moments<S> join_in_units(given<S> x, position before,
+                                                           time_moments<S> m) {
+  const S rows = S(x.rows), share = rows / (S(before) + rows);
+  S mean = x(0, 0);
+  for (position i = 0; i < x.rows; ++i) mean += (x(i, 0) - x(0, 0)) / rows;
+  const S delta = mean - m.mean, apart = delta * std::sqrt(S(before) * share),
+          inside = root_of(m.squares);
+  S unit = std::max(std::abs(apart), inside);
+  for (position i = 0; i < x.rows; ++i) unit = std::max(unit, std::abs(x(i, 0) - mean));
+  const auto square = [&](S distance) { return (distance / unit) * (distance / unit); };
+  S squares = square(inside) + square(apart);
+  for (position i = 0; i < x.rows; ++i) squares += square(x(i, 0) - mean);
+  return {m.mean + delta * share, square_or_root(unit * std::sqrt(squares))};
+}
+
+// Joins a tile's rows of x to the moments m (2 d) of the `before` rows ahead of it. With δ the
+// tile's mean less theirs and n = before + rows (Chan et al. 1979), mean += δ rows / n,
+// squares += Σ (x - tile's mean)² + δ² before rows / n.
 template <class S>
 [[gnu::noinline, gnu::flatten]] void join_tile(given<S> x, position before, position d, S* m) {
   const S rows = S(x.rows), share = rows / (S(before) + rows);
@@ -26,10 +63,27 @@ template <class S>
       const lanes<S> apart = load(x.row(i) + j, n) - mean;
       two = fma(apart, apart, two);
     }
-    const lanes<S> delta = mean - load<S>(m + j, n);
-    store(m + j, n, fma(delta, share, load<S>(m + j, n)));
+    const lanes<S> old_mean = load<S>(m + j, n), old_squares = load<S>(m + d + j, n);
+    const lanes<S> delta = mean - old_mean;
     two = fma(delta * delta, S(before) * share, two);
-    store(m + d + j, n, load<S>(m + d + j, n) + two);
+    const lanes<S> squares = old_squares + two;
+    store(m + j, n, fma(delta, share, old_mean));
+    store(m + d + j, n, squares);
+    // NaN where S does not hold the squares, 0 elsewhere.
+    const lanes<S> odd =
+        select(old_squares < lanes<S>(0), lanes<S>(not_held<S>), squares - squares);
+    if (sum(odd) == 0) [[likely]]
+      return;
+    alignas(64) S was[3][lanes<S>::count];
+    store(was[0], whole<S>{}, old_mean);
+    store(was[1], whole<S>{}, old_squares);
+    store(was[2], whole<S>{}, odd);
+    for (position k = 0; k < n; ++k) {
+      if (was[2][k] == 0) continue;
+      const auto joined = join_in_units<S>(x.middle_cols(j + k, 1), before, {was[0][k], was[1][k]});
+      m[j + k] = joined.mean;
+      m[d + j + k] = joined.squares;
+    }
   });
 }
 
@@ -44,6 +98,15 @@ void add_time_moments(workers<S>& on, const piece_list& pieces, position tile, g
   });
 }
 
+// 1 / sqrt(squares / rows + epsilon); 0 where that is infinite: what does not vary is its mean.
+template <class S>
+S inverse_deviation(S squares, S rows, S epsilon) {
+  if (squares < 0) [[unlikely]]
+    return 1 / std::sqrt(1 / rows + epsilon / squares / squares) / -squares;
+  const S variance = squares / rows + epsilon;
+  return variance == 0 ? 0 : 1 / std::sqrt(variance);  // the packets' root is not exact
+}
+
 // z = (x - mean) inverse of the columns from j on. One row is its own mean, z does not depend on
 // it.
 template <class S>
@@ -52,9 +115,10 @@ struct time_scale {
 
   template <class Count>
   static time_scale of(const S* moments, position d, position j, Count n, S rows, S epsilon) {
-    alignas(64) S inverse[lanes<S>::count];
-    store(inverse, whole<S>{}, load(moments + d + j, n) / rows + epsilon);
-    for (S& v : inverse) v = 1 / std::sqrt(v);  // the packets' root is not exact
+    alignas(64) S squares[lanes<S>::count], inverse[lanes<S>::count];
+    store(squares, whole<S>{}, load(moments + d + j, n));
+    for (position k = 0; k < lanes<S>::count; ++k)
+      inverse[k] = inverse_deviation(squares[k], rows, epsilon);
     if (rows == 1) std::fill(std::begin(inverse), std::end(inverse), S(0));
     return {load(moments + j, n), load<S>(inverse)};
   }

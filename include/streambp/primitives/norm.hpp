@@ -1,4 +1,5 @@
-// Normalisation of each row: root mean square, and layer norm. r is the inverse deviation of a row.
+// Normalisation of each row: root mean square, and layer norm. r is the inverse deviation of a row,
+// right also where squares overflow, and 0 where it would be infinite: a row of zeros gives zeros.
 #pragma once
 
 #include <span>

@@ -19,8 +19,9 @@ void expect_time_norm(const char* primitive, const piece_list& pieces, given<D> 
 
 }  // namespace detail
 
-// moments (segments, 2 d), 0 before a segment's first row: joined tile by tile, tiles counted from
-// the segment's start.
+// moments (segments, 2 d), 0 before a segment's first row: means, and sums of squares around them
+// or, where those overflow, minus their roots. Joined tile by tile, tiles counted from the
+// segment's start.
 template <device D>
 void add_time_moments(D& on, const piece_list& pieces, position tile, given<D> x,
                       written<D> moments) {
