@@ -34,12 +34,17 @@ struct coupled_loss {
 struct row_loss {
   double rows(auto&, position, auto) const { return 1; }
 };
+struct row_loss_of_primitives : row_loss {
+  static constexpr bool host_only = false;
+};
 
 }  // namespace
 
 static_assert(!loss_traits<plain_token_loss>::couples && !loss_traits<plain_token_loss>::sees_rows);
 static_assert(loss_traits<coupled_loss>::couples && !loss_traits<coupled_loss>::sees_rows);
 static_assert(!loss_traits<row_loss>::couples && loss_traits<row_loss>::sees_rows);
+static_assert(!loss_traits<plain_token_loss>::host_only && !loss_traits<coupled_loss>::host_only);
+static_assert(loss_traits<row_loss>::host_only && !loss_traits<row_loss_of_primitives>::host_only);
 
 TEST_CASE("row statistics: a log-probability") {
   CHECK(row_statistics{3, 1, 0}.log_probability() == -2);

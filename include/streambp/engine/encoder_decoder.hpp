@@ -12,6 +12,7 @@ namespace streambp {
 template <class Device>
 struct decoder_loss {
   using Scalar = typename Device::scalar;
+  static constexpr bool host_only = false;
 
   step_runner<Device>* decoder = nullptr;
   view<Scalar> context, d_context;  // (encoder tokens, features)

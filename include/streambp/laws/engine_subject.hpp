@@ -15,6 +15,7 @@ namespace streambp::laws {
 // Σ c ∘ y, a loss whose gradient in y is c; it writes down what y was.
 template <class Scalar>
 struct functional {
+  static constexpr bool host_only = false;
   view<const Scalar> c;  // (tokens, results)
   view<Scalar> seen;     // (tokens, results)
 

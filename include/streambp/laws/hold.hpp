@@ -137,17 +137,18 @@ report hold(const Layer& layer, const setting& s) {
   return r;
 }
 
-// A loss, at the end of a small model. The samples of `s` are those that the loss speaks of.
-template <class Loss>
+// A loss, at the end of a small model, on a device. The samples of `s` are those that the loss
+// speaks of.
+template <template <class> class Device = default_device, class Loss>
 report hold_loss(const Loss& loss, setting s) {
   report r;
-  if constexpr (explain_loss<Loss, default_device<double>>()) {
+  if constexpr (explain_loss<Loss, Device<double>>()) {
     if (s.vocabulary == 0) s.vocabulary = 11;
     const auto model = linear(s.features, s.features) | linear(s.features, s.vocabulary);
     using model_type = std::decay_t<decltype(model)>;
-    engine_subject<double, model_type, Loss> exact(model, loss, s);
+    engine_subject<double, model_type, Loss, Device<double>> exact(model, loss, s);
     judge(r, exact, s);
-    engine_subject<float, model_type, Loss> single(model, loss, s);
+    engine_subject<float, model_type, Loss, Device<float>> single(model, loss, s);
     judge(r, single, s);
     judge_together(r, exact, single, s);
   }

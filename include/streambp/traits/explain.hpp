@@ -141,6 +141,10 @@ constexpr bool explain_loss() {
       fault != rows_of_other_form,
       "the loss's rows cannot be called as rows(on, first_row, y): write double rows(auto& "
       "on, position first_row, auto y) const");
+  static_assert(fault != rows_of_the_host,
+                "the loss's own loops touch rows, and the host does not reach the memory of this "
+                "device: write rows in primitives and say static constexpr bool host_only = false, "
+                "or run it on the CPU");
   static_assert(fault != average_of_other_form,
                 "the loss's average is over::tokens, over::samples or over::nothing");
   return fault == none;

@@ -20,6 +20,7 @@ enum class loss_fault : unsigned char {
   summary_without_couple,
   term_of_other_form,
   rows_of_other_form,
+  rows_of_the_host,
   average_of_other_form
 };
 
@@ -49,7 +50,14 @@ constexpr loss_fault fault_of_loss() {
                  summary = names_summary<L> || has_summary<L>,
                  couple = names_couple<L> || has_couple<L>;
   if constexpr (!requires { typename loss_traits<L>::adopts; }) return none;
-  if constexpr (loss_traits<L>::collects) return has_rows<L, Device> ? none : rows_of_other_form;
+  constexpr bool reaches = [] {
+    if constexpr (requires { loss_traits<L>::host_only; })
+      return Device::is_host || !loss_traits<L>::host_only;
+    else
+      return true;
+  }();
+  if constexpr (loss_traits<L>::collects)
+    return !has_rows<L, Device> ? rows_of_other_form : reaches ? none : rows_of_the_host;
   if (!term && !rows && !summary && !couple) return not_declared;
   if (int(term) + int(rows) + int(summary || couple) > 1) return two_kinds;
   if (couple && !has_couple<L>) return couple_of_other_form;
@@ -58,6 +66,7 @@ constexpr loss_fault fault_of_loss() {
   if (summary && !couple) return summary_without_couple;
   if (term && !has_term<L>) return term_of_other_form;
   if (rows && !has_rows<L, Device>) return rows_of_other_form;
+  if (!reaches) return rows_of_the_host;
   if constexpr (requires { L::average; })
     if constexpr (!requires(const L& l) {
                     { l.average } -> std::convertible_to<over>;

@@ -14,6 +14,8 @@
 // that rows of a sample have no part in the value:
 //   share_of_window()            -> 0 to 1; else the step's rows over a given normaliser
 //   counts(segment)              -> whether its rows are looked at; else all are
+// It is refused on a device whose memory the host does not reach, unless it says
+//   static constexpr bool host_only = false: primitives alone touch rows
 // Members of token and coupled losses, all optional: logits (logit_transform), wants_mean,
 // ignore_index, average (over::tokens, samples or nothing), check(segments), which may throw.
 #pragma once
@@ -54,6 +56,14 @@ struct loss_traits {
   };
   static constexpr bool sees_rows =
       collects || (!couples && !requires(const L& l) { l.term(row_statistics{}, token{}); });
+
+  // Its own loops touch rows.
+  static constexpr bool host_only = [] {
+    if constexpr (requires { L::host_only; })
+      return bool(L::host_only);
+    else
+      return sees_rows;
+  }();
 
   static token_term term(const L& loss, const row_statistics& s, const token& t) {
     if constexpr (couples)
