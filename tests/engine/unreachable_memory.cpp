@@ -84,15 +84,19 @@ struct array<unreachable::device<float>> : unreachable::buffer<float> {
       : unreachable::buffer<float>(std::span<const float>(of)) {}
 };
 
-// Memory, carries, totals, a side loss, randomness, a prefix: a bit of each.
+// Memory, carries, totals, a side loss, randomness, a prefix: a bit of each, of every layer.
 auto rows_model() {
   const attention_options heads{.features = 8, .heads = 2};
   return residual(layer_norm(8) | bidirectional_attention(heads)) |
          residual(rms_norm(8) | gated_recurrence(8, 6) | dropout(0.25)) | time_norm(8) |
          residual(rms_norm(8) | causal_attention({.features = 8, .heads = 2, .rotary = 1e3})) |
+         residual(causal_convolution(8, 3, true) | swiglu(8, 5)) |
+         residual(gru(8, 5) | linear(5, 6) | gelu() | lstm(6, 8)) |
+         residual(rms_norm(8) | retention({.features = 8, .heads = 2})) |
+         residual(state_space({.features = 8, .inner = 8, .head_width = 4, .states = 3})) |
          residual(mixture_of_experts(
              {.features = 8, .inner = 4, .experts = 3, .top = 2, .balance = 0.1, .z_loss = 0.1})) |
-         linear(8, 7);
+         rms_norm(8) | linear(8, 7);
 }
 
 // Under the plan that keeps everything, or under the one of least bytes.
