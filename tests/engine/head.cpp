@@ -207,4 +207,9 @@ TEST_CASE("one layer without a head, under a loss of its rows: plans and central
       {.chunk = 24, .features = 6, .input_gradient = true, .grains = small_grains});
   every_plan_has_the_same_bits(t, {{1, 24, 40, 1000}, {1, 16, 32, 1000}}, 1);
   equals_differences(t, *t.planner_for().search());
+  auto e = t.engine_for(t.planner_for().plain());
+  step_runner<default_device<double>>& of_any_loss = e;
+  std::vector<double> out(std::size_t(t.samples.tokens()));
+  CHECK_THROWS_WITH_AS(of_any_loss.log_probabilities(t.parameters, t.data(), out),
+                       "log_probabilities: the loss is of whole rows, and no label has one", error);
 }
