@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <streambp/streambp.hpp>
@@ -233,7 +234,13 @@ TEST_CASE("a row's length, softmax and log-sum-exp at zeros and at ties") {
             {0, 0, 0},
             {2. / 9, -1. / 9, -1. / 9},
             third},
-        one{[](v x) { return row_max(x); }, {1, 2, 2}, {0, 1, 0}, 2}}) {
+        one{[](v x) { return row_max(x); }, {1, 2, 2}, {0, 1, 0}, 2},
+        one{[](v x) { return slice(l2_normalise(x, 16), 0, 1); },
+            {3, 0, 0},
+            {16. / 125, 0, 0},
+            0.6},
+        one{[](v x) { return slice(l2_normalise(x, 0), 0, 1); }, {0, 0, 0}, {0, 0, 0}, 0},
+        one{[](v x) { return slice(l2_normalise(x), 1, 1); }, {0, 3e200, 4e200}, {0, 0, 0}, 0.6}}) {
     std::vector<double> seen(1);
     const row_layer model{c.f};
     const looking loss{&seen};
@@ -247,6 +254,49 @@ TEST_CASE("a row's length, softmax and log-sum-exp at zeros and at ties") {
     CHECK(near(seen[0], c.value, 1e-14));
     for (std::size_t j = 0; j < 3; ++j)
       CHECK((near(dx[j], c.dx[j], 1e-14) || std::abs(dx[j] - c.dx[j]) < 1e-15));
+  }
+}
+
+// The first of z = (x - mean) / deviation, by hand: its slopes are ((j = 0) - c - z0 zj / 3) over
+// the deviation, with c a third for rows that are centred and nothing for others.
+TEST_CASE_TEMPLATE("rows whose squares overflow or are lost are normalised like others", S, float,
+                   double) {
+  const double row[] = {1, -2, 3.5};
+  std::vector<double> sizes = {1, 1e3, 1e12, 1e17, 1e19, 1e25, 1e35, 0};
+  if (sizeof(S) == 8) sizes = {1, 1e70, 1e140, 1e155, 1e200, 1e300, 0};
+  for (std::size_t i = sizes.size() - 1; i-- > 0;) sizes.push_back(1 / sizes[i]);
+  const auto n = position(sizes.size());
+  for (const bool centred : {false, true}) {
+    CAPTURE(centred);
+    std::vector<double> seen(sizes.size());
+    const row_layer model{centred ? [](v x) { return slice(normalise(x, 0), 0, 1); }
+                                  : [](v x) { return slice(rms_normalise(x, 0), 0, 1); }};
+    const looking loss{&seen};
+    engine step(plan<S>(model, loss, packed::one(n), {.features = 3, .input_gradient = true}),
+                model, loss);
+    std::vector<S> x, dx(3 * sizes.size()), none;
+    for (const double size : sizes)
+      for (const double entry : row) x.push_back(S(size * entry));
+    batch<S> data;
+    data.rows = {x.data(), n, 3};
+    data.d_rows = {dx.data(), n, 3};
+    step.add_gradient(none, data, none);
+
+    const double mean = centred ? 2.5 / 3 : 0;
+    double squares = 0;
+    for (const double entry : row) squares += (entry - mean) * (entry - mean);
+    const double deviation = std::sqrt(squares / 3), allowed = sizeof(S) == 4 ? 2e-6 : 1e-14;
+    const auto z = [&](std::size_t j) { return (row[j] - mean) / deviation; };
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      CAPTURE(sizes[i]);
+      CHECK(std::abs(seen[i] - (sizes[i] > 0 ? z(0) : 0)) < allowed);
+      for (std::size_t j = 0; j < 3; ++j) {
+        const double slope = (j == 0) - (centred ? 1. / 3 : 0) - z(0) * z(j) / 3;
+        CHECK(std::abs(double(dx[3 * i + j]) * sizes[i] * deviation - (sizes[i] > 0 ? slope : 0)) <
+              allowed);
+      }
+      if (sizes[i] == 0) CHECK(std::count(&dx[3 * i], &dx[3 * i] + 3, S(0)) == 3);
+    }
   }
 }
 

@@ -78,6 +78,7 @@ const one cases[] = {
     {"log-sum-exp", [](const at_type&, v x) { return log_sum_exp(x * 3) * x; }},
     {"softmax of many columns", [](const at_type&, v x) { return softmax(x * 2) * x; }},
     {"rms", [](const at_type& at, v x) { return rms_normalise(x) * at[g]; }},
+    {"length", [](const at_type& at, v x) { return l2_normalise(x + at[g], 1e-3) * at[f]; }},
     {"mean and deviation", [](const at_type& at, v x) { return normalise(x) * at[g] + at[f]; }},
     {"norm, product, norm",
      [](const at_type& at, v x) { return rms_normalise(matmul(rms_normalise(x), at[s])); }},

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "guarded.hpp"
@@ -94,18 +97,43 @@ TEST_CASE_TEMPLATE("expressions: sums and largest entries of rows", S, float, do
     CAPTURE(cols);
     example<S> of{cols, 1};
     const auto t = of.terms();
-    guarded<S> sums(rows, 1), tops(rows, 1);
+    guarded<S> sums(rows, 1), tops(rows, 1), lengths(rows, 1);
     device<S> on(1);
     evaluate(on, t, *of.y, {0, rows});
     evaluate_sum(on, t, cols, *sums, {0, rows});
     evaluate_max(on, t, cols, *tops, {0, rows});
+    evaluate_rms(on, t, cols, 0.5, *lengths, {0, rows});
     for (position i = 0; i < rows; ++i) {
       CHECK(tops(i, 0) == *std::max_element((*of.y).row(i), (*of.y).row(i) + cols));
-      double sum = 0;
+      double sum = 0, squares = 0;
       for (position j = 0; j < cols; ++j) sum += double(of.y(i, j));
+      for (position j = 0; j < cols; ++j) squares += double(of.y(i, j)) * double(of.y(i, j));
       CHECK(std::abs(double(sums(i, 0)) - sum) < double(cols) * tight<S>);
+      CHECK(std::abs(double(lengths(i, 0)) - std::sqrt(squares / double(cols) + 0.5)) <
+            10 * tight<S>);
     }
   }
+}
+
+// Also in the place of its rows, in blocks that are whole and that are not.
+TEST_CASE_TEMPLATE("expressions: the gradient of a root mean square", S, float, double) {
+  for (const position cols : {1, 17, 129, 300})
+    for (const S size : {S(1), std::numeric_limits<S>::max() / 1000}) {
+      CAPTURE(cols);
+      CAPTURE(size);
+      guarded<S> x(1, cols, 3, 1., 0.), rms(1, 1), drms(1, 1, 2, 1., 0.);
+      for (position j = 0; j < cols; ++j) x(0, j) *= size;
+      const guarded<S> was = x;
+      device<S> on(1);
+      std::vector<expression_term<S>> t{leaf<S>(*x, *x, cols)};
+      t[0].assigns = true;
+      evaluate_rms(on, t, cols, 1e-6, *rms, {0, 1});
+      differentiate_rms(on, t, cols, *rms, *drms, {0, 1});
+      for (position j = 0; j < cols; ++j)
+        CHECK(std::abs(double(x(0, j)) - double(drms(0, 0)) * (double(was(0, j)) / double(cols)) /
+                                             double(rms(0, 0))) < 10 * tight<S>);
+      CHECK(x.intact());
+    }
 }
 
 TEST_CASE("expressions: of equal largest entries the first one gets the gradient") {

@@ -212,6 +212,14 @@ const std::vector<call> calls{
      },
      "evaluate_max: rows [-1, 6) of y, which has 6"},
     {[](on_type& on) {
+       evaluate_rms(on, leaf, 4, 1e-6, of(6, 4), {0, 6});
+     },
+     "evaluate_rms: y is 6 x 4, wanted (rows = 6, one = 1)"},
+    {[](on_type& on) {
+       differentiate_rms(on, leaf, 4, of(6, 1), of(5, 1), {0, 6});
+     },
+     "differentiate_rms: dy is 5 x 1, wanted (rows = 6, one = 1)"},
+    {[](on_type& on) {
        differentiate(on, leaf, 4, of(6, 3), {0, 6});
      },
      "differentiate: dy is 6 x 3, wanted (rows = 6, columns, or one = 4)"},

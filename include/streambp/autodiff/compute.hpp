@@ -67,6 +67,8 @@ class compute {
         return evaluate_sum(on, terms[0], r[it.a].cols, y, rows);
       case operation::row_max:
         return evaluate_max(on, terms[0], r[it.a].cols, y, rows);
+      case operation::row_rms:
+        return evaluate_rms(on, terms[0], r[it.a].cols, it.constant, y, rows);
       case operation::concatenate:
         evaluate(on, terms[0], y.middle_cols(0, r[it.a].cols), rows);
         return evaluate(on, terms[1], y.middle_cols(r[it.a].cols, r[it.b].cols), rows);

@@ -54,6 +54,7 @@ class expressions_in {
       case operation::output:
       case operation::row_sum:
       case operation::row_max:
+      case operation::row_rms:
       case operation::rotate:
       case operation::recur:
         return {expression_root{it.a}};
@@ -150,13 +151,17 @@ class expressions_in {
       const term_list list = terms(root);
       const term_uses of = uses(list, root);
       for (int t = 0; t < list.size; ++t)
-        if (!interior(list, t, root) && (of.read[at(t)] || g[n].op == operation::row_max))
+        if (!interior(list, t, root) && (of.read[at(t)] || pull_reads_all(n)))
           f(base(list.node[at(t)]).node);
     }
     for (const int o : operands(n))
       if (o >= 0) f(base(o).node);
     const operation op = g[n].op;
-    if (op == operation::row_max || op == operation::attend || op == operation::scan) f(n);
+    if (pull_reads_all(n) || op == operation::attend || op == operation::scan) f(n);
+  }
+  // Taking n's gradient back reads n, and all that n was computed from.
+  bool pull_reads_all(int n) const {
+    return g[n].op == operation::row_max || g[n].op == operation::row_rms;
   }
   // Calls f(base, alike) for rows whose gradient n adds to; alike: entry by entry to all of them.
   template <class F>

@@ -46,14 +46,26 @@ inline variable log_sum_exp(variable x) {
   const variable top = detach(row_max(x));
   return top + log(row_sum(exp(x - top)));
 }
+// sqrt(mean x² + epsilon), of each row: (rows, 1). Infinite where its inverse would be, so that a
+// row of zeros over it is one.
+inline variable row_rms(variable x, double epsilon) {
+  graph& g = variable::graph_of(x);
+  const int a = x.in(g);
+  return {g, g.append({.op = operation::row_rms, .a = a, .cols = 1, .constant = epsilon})};
+}
 // x / sqrt(mean x² + epsilon)
 inline variable rms_normalise(variable x, double epsilon = 1e-6) {
-  return x * (1 / sqrt(row_mean(square(x)) + epsilon));
+  return x * (1 / row_rms(x, epsilon));
+}
+// x / sqrt(Σ x² + epsilon)
+inline variable l2_normalise(variable x, double epsilon = 1e-12) {
+  const double cols = double(x.cols());
+  return rms_normalise(x, epsilon / cols) * (1 / std::sqrt(cols));
 }
 // (x - mean) / sqrt(variance + epsilon)
 inline variable normalise(variable x, double epsilon = 1e-5) {
   const variable centred = x - row_mean(x);
-  return centred * (1 / sqrt(row_mean(square(centred)) + epsilon));
+  return centred * (1 / row_rms(centred, epsilon));
 }
 
 // Columns [first, first + count).

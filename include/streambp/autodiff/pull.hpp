@@ -34,7 +34,7 @@ class pull {
     if (r[n].op == operation::output && r.t.a.direct[std::size_t(r[n].a)] >= 0) return both;
     std::size_t i = 0;
     for (const expression_root root : r.t.a.expressions(n)) {
-      if (root.node >= 0) both[i] = r.bind(root, true, r[n].op == operation::row_max);
+      if (root.node >= 0) both[i] = r.bind(root, true, r.t.a.pull_reads_all(n));
       ++i;
     }
     return both;
@@ -57,6 +57,8 @@ class pull {
         return differentiate(on, terms[0], cols, dy, rows);
       case operation::row_max:
         return differentiate_max(on, terms[0], cols, r.value(n), dy, rows);
+      case operation::row_rms:
+        return differentiate_rms(on, terms[0], cols, r.value(n), dy, rows);
       case operation::concatenate:
         differentiate(on, terms[0], cols, dy.middle_cols(0, cols), rows);
         return differentiate(on, terms[1], it.cols - cols, dy.middle_cols(cols, it.cols - cols),

@@ -8,6 +8,7 @@
 
 #include "../primitives/norm.hpp"
 #include "elementwise.hpp"
+#include "mean_square.hpp"
 
 namespace streambp::cpu {
 inline namespace STREAMBP_ISA {
@@ -44,16 +45,9 @@ struct row_moments {
   S mean, r;
 };
 
-// Whether S holds the squares of which this is the mean: none overflowed, nor were they so small
-// that they lost digits.
-template <class S>
-constexpr bool held(S mean_square) {
-  using limits = std::numeric_limits<S>;
-  return mean_square > limits::min() / limits::epsilon() && mean_square <= limits::max();
-}
-
-// Of other rows: those of x / m, m = max |x|, in units of m. r is 0 where it would be infinite, as
-// of a row of zeros with an epsilon of 0. The mean is 0 unless it is asked for.
+// Of rows whose squares S does not hold: those of x / m, m = max |x|, in units of m. r is 0 where
+// it would be infinite, as of a row of zeros with an epsilon of 0. The mean is 0 unless it is asked
+// for.
 template <class S>
 [[gnu::noinline, gnu::cold]] row_moments<S> moments_in_units(const S* x, position d, S epsilon,
                                                              bool centred) {

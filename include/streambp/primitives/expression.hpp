@@ -34,6 +34,17 @@ void evaluate_max(D& on, std::span<const autodiff::expression_term<scalar_of<D>>
   if (const auto with = on.enter("evaluate_max")) evaluate_max(*with, terms, cols, y, rows);
 }
 
+// y (rows, 1) = sqrt(mean x² + epsilon) of each row x of an expression; infinite where the inverse
+// would be.
+template <device D>
+void evaluate_rms(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
+                  position cols, double epsilon, written<D> y, row_range rows) {
+  expect_shape("evaluate_rms", "y", y, {"rows", y.rows}, {"one", 1});
+  expect_rows_in("evaluate_rms", "y", y, rows);
+  if (const auto with = on.enter("evaluate_rms"))
+    evaluate_rms(*with, terms, cols, epsilon, y, rows);
+}
+
 // From dy, of `cols` columns or of one for all, to the gradients of the expression's leaves.
 template <device D>
 void differentiate(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
@@ -53,6 +64,17 @@ void differentiate_max(D& on, std::span<const autodiff::expression_term<scalar_o
   expect_rows_in("differentiate_max", "y", y, rows);
   if (const auto with = on.enter("differentiate_max"))
     differentiate_max(*with, terms, cols, y, dy, rows);
+}
+
+// The same from dy (rows, 1) of evaluate_rms, whose result was y.
+template <device D>
+void differentiate_rms(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
+                       position cols, given<D> y, given<D> dy, row_range rows) {
+  expect_shape("differentiate_rms", "y", y, {"rows", y.rows}, {"one", 1});
+  expect_shape("differentiate_rms", "dy", dy, {"rows", y.rows}, {"one", 1});
+  expect_rows_in("differentiate_rms", "y", y, rows);
+  if (const auto with = on.enter("differentiate_rms"))
+    differentiate_rms(*with, terms, cols, y, dy, rows);
 }
 
 }  // namespace streambp::primitives
