@@ -113,7 +113,7 @@ TEST_CASE("search: regular cuts cost little more than the best cuts there are") 
   REQUIRE(position(all.model().count()) <= most_free_sections);
   const step_plan frame = all.complete({{{0, position(all.model().count())}}, 16, 16, false});
   flop_counts<cpu::device<double>> flops(all.sections(), frame.shape);
-  const stage_costs<cpu::device<double>> costs(all.model(), flops, frame, false);
+  stage_costs<cpu::device<double>> costs(all.model(), flops, frame, false);
   const auto best = [&](stage_limits limits, bool regular, bool smallest) {
     std::optional<partial_plan> least;
     for (const position every : regular ? strides(all.model()) : std::vector<position>{0}) {

@@ -22,7 +22,7 @@ void sums_are_placements(const Model& model, plan_options options) {
   for_each_choice(list, space, [&](const plan_choice& c) {
     const step_plan p = all.complete(c);
     flop_counts<cpu::device<double>> flops(all.sections(), p.shape);
-    const stage_costs<cpu::device<double>> costs(list, flops, p, loss_traits<Loss>::couples);
+    stage_costs<cpu::device<double>> costs(list, flops, p, loss_traits<Loss>::couples);
     std::size_t persistent = 0, region = 0;
     position total = all.head_flops();
     for (const stage_plan& s : c.stages) {

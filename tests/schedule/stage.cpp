@@ -75,7 +75,8 @@ TEST_CASE("a stage goes down to the lowest section that is wanted") {
 
 TEST_CASE("a trailing remember half is the next stage's; the last two of their memories survive") {
   const auto r = half::remember, d = half::read;
-  const section_list list = list_of({part(r), part(d), part(r), part(d), part(r), part(d), plain()});
+  const section_list list =
+      list_of({part(r), part(d), part(r), part(d), part(r), part(d), plain()});
   const stage_facts f = facts_of(list, {1, 3}, false, 0);
   CHECK(f.own_last == 2);
   CHECK(f.begins_with_read);

@@ -61,6 +61,8 @@ struct layout_shape {
   position segments = 0;
   position parents = 0;  // segments with children
   position context = 0;  // tokens of the other stream
+  position head_chunk = 0;  // rows of the largest head chunk
+  position children = 0;    // segments that go on from another one
 };
 
 // What lives from a chunk's forward to its backward: saved slots and the values that backward

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../primitives/row_terms.hpp"
+#include "../schedule/lifetime.hpp"
 #include "../schedule/plan.hpp"
 #include "../traits/loss_traits.hpp"
 #include "cell.hpp"
@@ -21,7 +22,9 @@ inline layout_shape shape_of(const step_plan& p) {
           p.shape.threads,
           samples.segments(),
           samples.parent_count(),
-          p.shape.context.tokens()};
+          p.shape.context.tokens(),
+          p.largest_head_chunk(),
+          samples.child_count()};
 }
 
 // Rows of the head and of the loss for one head chunk.
@@ -44,7 +47,7 @@ class storage {
 
   std::vector<section_cell<scalar>> cells;  // by section
   head_storage<scalar> head;
-  std::vector<view<scalar>> checkpoints;  // by stage; [0] is the caller's
+  std::vector<view<scalar>> checkpoints;  // by section: of a stage that begins there
   view<scalar> stream;  // gradient rows of all tokens; no rows: chunk_gradient serves
   view<scalar> chunk_gradient;
   view<double> grain_values;    // of the loss, by head grain
@@ -60,26 +63,74 @@ class storage {
     for (const section_instance& s : model.sections) cells.emplace_back(s);
   }
 
+  // Everything that lives as long as the step, by kind; then the region that stages share.
   byte_table place(arena& from, const section_list& model, const step_plan& p, bool couples);
+
+  // One thing that lives for a while.
+  void place(arena& from, const section_list& model, const layout_shape& shape, const lifetime& l) {
+    const section_instance& own = model[l.section];
+    switch (l.what) {
+      case occupant::checkpoint:
+        checkpoints[std::size_t(l.section)] = from.take<scalar>(shape.tokens, own.in());
+        return;
+      case occupant::state:
+        return place_state(from, own, shape, true, false, cell(l.section));
+      case occupant::state_gradients:
+        return place_state(from, own, shape, false, true, cell(l.section));
+      case occupant::kept_outputs:
+        return place_kept(from, own, shape, cell(l.section));
+      case occupant::chunk:
+        return place_chunk(from, own, shape, l.result, l.keepable, cell(l.section));
+      case occupant::chunk_gradient:
+        chunk_gradient = from.take<scalar>(shape.chunk, model.widest());
+        return;
+      case occupant::working:
+        return place_working(from, own, shape, l.result, cell(l.section));
+      case occupant::head:
+        return place_head(from, model, shape);
+    }
+  }
 
   // Sections alone, for counting what they do: their chunk is all tokens.
   void place_alone(arena& from, const section_list& model, const layout_shape& shape) {
     for (position i = 0; i < position(model.count()); ++i) {
-      place_states(from, model, {i, i + 1}, shape, true, true);
-      place_working_of(from, model, {i, i + 1}, shape, true);
-      place_chunks(from, model, {i, i + 1}, shape, true, {});
-      place_kept(from, model[i], shape, cell(i));
+      for (const occupant what : {occupant::state, occupant::state_gradients, occupant::working,
+                                  occupant::chunk, occupant::kept_outputs})
+        place(from, model, shape, {.what = what, .section = i, .result = true});
       place_tallies(from, model[i], cell(i));
     }
     for (position i = 1; i < position(model.count()); ++i) share_boundary(model, i);
-    place_head(from, model, shape.tokens, 0, shape.threads);
+    place_head(from, model, shape);
   }
 
-  void place_head(arena& from, const section_list& model, position rows, position children,
-                  int threads) {
+  void place_packing(arena& from, int threads) {
+    packing = from.take<std::byte>(1, position(Device::packing_bytes(threads)));
+  }
+  void place_stream(arena& from, const section_list& model, const layout_shape& shape) {
+    stream = from.take<scalar>(shape.tokens, model.widest());
+  }
+
+  // What the reads that see all look at, with gradients: it outlives the stage that writes it.
+  void place_boundaries(arena& from, const section_list& model, const layout_shape& shape) {
+    for (const position number : {0, 1}) {
+      const std::size_t mark = from.used();
+      std::size_t most = mark;
+      for (position i = 1; i < position(model.count()); ++i) {
+        if (model[i].part != half::read || boundary_of(model, i).place() != number) continue;
+        from.rewind(mark);
+        place_state(from, model[i - 1], shape, true, true, cell(i - 1));
+        share_boundary(model, i);
+        most = std::max(most, from.used());
+      }
+      from.advance(most);
+    }
+  }
+
+  void place_head(arena& from, const section_list& model, const layout_shape& step) {
+    const position rows = step.head_chunk;
     layout_shape shape;
     shape.chunk = rows;
-    shape.threads = threads;
+    shape.threads = step.threads;
     if (model.has_head()) {
       place_chunk(from, model.head, shape, true, false, head.cell);
       place_working(from, model.head, shape, true, head.cell);
@@ -91,7 +142,7 @@ class storage {
       head.result = from.take<scalar>(rows, model.trunk_width());
     }
     // A row predicts the next token, and the last row of a parent the first one of each child.
-    const position targets = rows + children;
+    const position targets = rows + step.children;
     head.first = from.take<std::int32_t>(rows + 1, 1);
     head.targets = from.take<std::int32_t>(targets, 1);
     head.tokens = from.take<token>(targets, 1);
@@ -137,39 +188,6 @@ class storage {
 
   section_cell<scalar>& cell(position i) { return cells[std::size_t(i)]; }
 
-  // The same placement for each section of a run.
-  void place_states(arena& from, const section_list& model, row_range sections,
-                    const layout_shape& shape, bool values, bool gradients) {
-    for (position i = sections.first; i < sections.last; ++i)
-      place_state(from, model[i], shape, values, gradients, cell(i));
-  }
-  // A result stays in the chunk for the section after it; `last_result`: for the head, too.
-  void place_chunks(arena& from, const section_list& model, row_range sections,
-                    const layout_shape& shape, bool last_result, const stage_plan& keeps) {
-    for (position i = sections.first; i < sections.last; ++i)
-      place_chunk(from, model[i], shape, hands_on(model, i + 1, sections.last, last_result),
-                  keeps.keeps_outputs && model[i].part != half::remember, cell(i));
-  }
-  // Whether the section before `next` hands its result to another one of the same chunk. What
-  // stands before a trailing remember half writes to the checkpoint.
-  static bool hands_on(const section_list& model, position next, position last, bool last_result) {
-    if (next == last) return last_result;
-    return !(next == last - 1 && model[next].part == half::remember);
-  }
-  // Sections take turns, so they share addresses.
-  void place_working_of(arena& from, const section_list& model, row_range sections,
-                        const layout_shape& shape, bool last_result) {
-    const std::size_t mark = from.used();
-    std::size_t most = mark;
-    for (position i = sections.first; i < sections.last; ++i) {
-      from.rewind(mark);
-      place_working(from, model[i], shape, hands_on(model, i + 1, sections.last, last_result),
-                    cell(i));
-      most = std::max(most, from.used());
-    }
-    from.advance(most);
-  }
-
   // The halves of an operator are sections next to each other.
   void share_boundary(const section_list& model, position read) {
     if (model[read].part == half::read) share_memory(model[read], cell(read - 1), cell(read));
@@ -179,89 +197,60 @@ class storage {
 template <class Device>
 byte_table storage<Device>::place(arena& from, const section_list& model, const step_plan& p,
                                   bool couples) {
-  const position tokens = p.shape.samples.tokens();
   const layout_shape shape = shape_of(p);
-  const auto& stages = p.choice.stages;
-  byte_table bytes;
   std::size_t before = from.used();
   const auto since = [&] {
     const std::size_t taken = from.used() - before;
     before = from.used();
     return taken;
   };
+  const auto stages = facts_of(model, p.choice.stages, p.choice.fuses_head, 0);
+  // Of every stage, in order.
+  const auto each = [&](const auto& f) {
+    for (const stage_facts& s : stages) for_each_lifetime(s, streams(p.choice), f);
+  };
+  const auto place_lasting = [&](bool of_checkpoints) {
+    each([&](const lifetime& l) {
+      if (l.lives == tenure::step && (l.what == occupant::checkpoint) == of_checkpoints)
+        place(from, model, shape, l);
+    });
+  };
 
-  packing = from.take<std::byte>(1, position(Device::packing_bytes(p.shape.threads)));
+  byte_table bytes;
+  place_packing(from, shape.threads);
   bytes.packing = since();
 
-  checkpoints.assign(stages.size(), {});
-  for (std::size_t s = 1; s < stages.size(); ++s)
-    checkpoints[s] = from.take<scalar>(tokens, model[stages[s].first].in());
+  checkpoints.assign(model.count(), {});
+  place_lasting(true);
   bytes.checkpoints = since();
 
   stream = {};
-  chunk_gradient = {};
-  if (streams(p.choice)) stream = from.take<scalar>(tokens, model.widest());
+  if (streams(p.choice)) place_stream(from, model, shape);
   bytes.stream = since();
 
-  const auto sections = [](const stage_plan& s) { return row_range{s.first, s.last}; };
-  const auto own = [&](const stage_plan& s) {
-    return row_range{s.first, facts_of(model, s, false, 0).own_last};
-  };
-  // A trailing remember half leaves its memory to the next stage: both alternate between two
-  // places.
-  std::size_t boundaries = from.used();
-  for (position parity = 0; parity < 2; ++parity) {
-    std::size_t most = boundaries;
-    for (position s = position(stages.size()) - 1, number = 0; s-- > 0;) {
-      const stage_plan& stage = stages[std::size_t(s)];
-      if (own(stage).last == stage.last) continue;
-      if (number++ % 2 != parity) continue;
-      from.rewind(boundaries);
-      place_states(from, model, {stage.last - 1, stage.last}, shape, true, true);
-      share_boundary(model, stage.last);
-      most = std::max(most, from.used());
-    }
-    from.advance(most);
-    boundaries = most;
-  }
-  for (const stage_plan& stage : stages) {
-    if (stage.keeps_memory) place_states(from, model, own(stage), shape, true, false);
-    if (stage.keeps_outputs)
-      for (position i = own(stage).first; i < own(stage).last; ++i)
-        place_kept(from, model[i], shape, cell(i));
-    if (stage.keeps_chunk) place_chunks(from, model, sections(stage), shape, false, stage);
-  }
+  place_boundaries(from, model, shape);
+  place_lasting(false);
   bytes.kept = since();
 
   place_sums(from, model, p, couples);
   bytes.sums = since();
 
-  const std::size_t region = from.used();
   place_stand_ins(from, model, p);
-  const std::size_t stages_begin = from.used();
-  std::size_t most = stages_begin;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const stage_plan& stage = stages[s];
-    const bool fused = s + 1 == stages.size() && p.choice.fuses_head;
-    from.rewind(stages_begin);
-    if (!stage.keeps_memory) place_states(from, model, own(stage), shape, true, false);
-    const std::size_t state = from.used();
-    place_states(from, model, own(stage), shape, false, true);
-    if (!streams(p.choice)) chunk_gradient = from.take<scalar>(shape.chunk, model.widest());
-    if (!stage.keeps_chunk) place_chunks(from, model, sections(stage), shape, fused, stage);
-    const std::size_t working = from.used();
-    place_working_of(from, model, sections(stage), shape, fused);
-    most = std::max(most, from.used());
-    if (s + 1 == stages.size()) {
-      // A fused head works between a chunk's replay and its backward, any other before the chunks.
-      from.rewind(fused ? working : state);
-      place_head(from, model, p.largest_head_chunk(), p.shape.samples.child_count(),
-                 p.shape.threads);
+  chunk_gradient = {};
+  const std::size_t region = from.used();
+  std::size_t most = region;
+  for (const stage_facts& s : stages) {
+    from.rewind(region);
+    for_each_lifetime(s, streams(p.choice), [&](const lifetime& l) {
+      if (l.lives == tenure::step) return;
+      const std::size_t mark = from.used();
+      place(from, model, shape, l);
       most = std::max(most, from.used());
-    }
+      if (l.lives == tenure::turn) from.rewind(mark);
+    });
   }
   from.advance(most);
-  bytes.region = most - region;
+  bytes.region = since();
   return bytes;
 }
 

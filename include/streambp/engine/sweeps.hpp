@@ -71,7 +71,7 @@ section_input<typename Device::scalar> step_runner<Device>::input_of_stage(posit
       return {{}, given_rows(data_->rows, at, stand_in_)};
     }
   }
-  return {{}, storage_.checkpoints[std::size_t(s)].rows_in(at.rows)};
+  return {{}, storage_.checkpoints[std::size_t(stage(s).plan.first)].rows_in(at.rows)};
 }
 
 // The input rows of a section: of its stage's checkpoint, or what the section before it left.
@@ -169,7 +169,7 @@ void step_runner<Device>::run_sections_forward(const sweep& s, const pass& p,
   // Only a first forward hands rows on; when they are computed again, gradients may stand there.
   const bool hands_on = p.why == purpose::forward || p.why == purpose::forward_kept;
   view<scalar> to;
-  if (hands_on) to = own.ends ? storage_.stream : storage_.checkpoints[std::size_t(s.stage) + 1];
+  if (hands_on) to = own.ends ? storage_.stream : storage_.checkpoints[std::size_t(own.plan.last)];
   if (to.rows > 0) to = to.middle_cols(0, instance(own.plan.last - 1).out).rows_in(at.rows);
   // A remember half alone starts from its stage's input, and so does what comes after it.
   if (to.rows > 0 && own.own_last == p.first) copy(on_, input_of_stage(s.stage, at).rows, to);

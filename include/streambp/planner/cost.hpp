@@ -29,7 +29,8 @@ class flop_counts {
                         shape.threads,
                         samples.segments(),
                         samples.parent_count(),
-                        shape.context.tokens()});
+                        shape.context.tokens(),
+                        samples.tokens()});
     const auto shape_parameter = [&](const slot_info& slot, slot_cell<scalar>& own) {
       if (slot.parameter < 0) return;
       const auto& entry = model_.table.entries[std::size_t(slot.parameter)];

@@ -110,7 +110,7 @@ class plan_maker {
     detail::set_chunks(p, choice.chunk, choice.head_chunk);
     check(choice);
     detail::set_sweeps(p, model_, couples_);
-    const stage_costs<Device> costs(model_, *flops_, p, couples_);
+    stage_costs<Device> costs(model_, *flops_, p, couples_);
     for (const stage_plan& s : choice.stages) p.flops += costs.of(s).flops;
     p.flops += head_flops();
     storage<Device> cells(model_);
@@ -134,7 +134,7 @@ class plan_maker {
                         .plain_only = plain_only};
     const bool many = position(model_.count()) > most_free_sections;
     each_frame(plain_only, [&](step_plan& frame) {
-      const stage_costs<Device> costs(model_, *flops_, frame, couples_);
+      stage_costs<Device> costs(model_, *flops_, frame, couples_);
       for (const position every :
            many&& options_.stage == 0 && !plain_only ? strides(model_) : std::vector<position>{0}) {
         limits.every = every;

@@ -133,7 +133,7 @@ inline std::vector<stage_plan> variants(position first, position last, bool fina
 // The stages of fewest FLOPs whose bytes, with `fixed`, stay within the budget; nothing if none do.
 // smallest: those of fewest bytes instead, whatever their FLOPs, which are then not added up.
 template <class Device>
-std::optional<std::vector<stage_plan>> search_stages(const stage_costs<Device>& costs,
+std::optional<std::vector<stage_plan>> search_stages(stage_costs<Device>& costs,
                                                      const section_list& model, bool fuses,
                                                      const stage_limits& limits, bool smallest,
                                                      partial_plan& found) {

@@ -24,12 +24,21 @@ class stage_costs {
               bool couples)
       : model_(model),
         flops_(flops),
-        tokens_(frame.shape.samples.tokens()),
+        cells_(model),
+        shape_(shape_of(frame)),
         chunk_edges_(frame.chunks),
         states_(frame.carry_snapshots()),
         fuses_(frame.choice.fuses_head),
         lowest_(frame.shape.input_gradient ? 0 : model.lowest_trained()) {
-    measure(frame, couples);
+    bytes_.assign(model.count() * occupants * 4, unknown);
+    cells_.checkpoints.resize(model.count());
+    stream_ = placed([&](arena& a) { cells_.place_stream(a, model, shape_); });
+    fixed_ = placed([&](arena& a) {
+      cells_.place_packing(a, shape_.threads);
+      cells_.place_boundaries(a, model, shape_);
+      cells_.place_sums(a, model, frame, couples);
+      cells_.place_stand_ins(a, model, frame);
+    });
   }
 
   // Of the whole step, whatever its stages: packing, sums, memories of forced cuts, rows that stand
@@ -37,88 +46,39 @@ class stage_costs {
   std::size_t fixed_bytes() const { return fixed_; }
   std::size_t stream_bytes() const { return stream_; }
 
-  stage_cost of(const stage_plan& s) const {
+  stage_cost of(const stage_plan& s) {
     const stage_facts f = facts_of(model_, s, fuses_, lowest_);
-    std::size_t state = 0, gradients = 0, chunk = 0, working = 0, kept = 0;
-    for (position i = s.first; i < s.last; ++i) {
-      const section_bytes& b = bytes_[std::size_t(i)];
-      const bool hands_on = i + 1 < f.own_last || (i + 1 == f.own_last && f.fuses_head);
-      if (i < f.own_last) {
-        state += b.state;
-        gradients += b.gradients;
-      }
-      chunk += b.chunk[hands_on] - (f.keeps_outputs(i) ? b.keepable : 0);
-      kept += f.keeps_outputs(i) ? b.kept : 0;
-      working = std::max(working, b.working[hands_on]);
-    }
+    const bool streams = !(f.fuses_head && s.first == 0);
     stage_cost cost;
-    cost.persistent = (s.first > 0 ? rounded(tokens_ * at(s.first).in()) : 0) + kept +
-                      (s.keeps_memory ? state : 0) + (s.keeps_chunk ? chunk : 0);
-    const std::size_t chunk_gradient = f.fuses_head && s.first == 0 ? chunk_gradient_ : 0;
-    const std::size_t visit = gradients + chunk_gradient + (s.keeps_chunk ? 0 : chunk) +
-                              std::max(working, f.fuses_head ? head_ : 0);
-    cost.region =
-        (s.keeps_memory ? 0 : state) + std::max(visit, f.ends && !f.fuses_head ? head_ : 0);
+    std::size_t stands = 0;
+    for_each_lifetime(f, streams, [&](const lifetime& l) {
+      const std::size_t bytes = bytes_of(l);
+      if (l.lives == tenure::step) {
+        cost.persistent += bytes;
+      } else {
+        cost.region = std::max(cost.region, stands + bytes);
+        if (l.lives == tenure::stage) stands += bytes;
+      }
+    });
     cost.flops = flops_of(f);
     return cost;
   }
 
  private:
-  struct section_bytes {
-    std::size_t state = 0, gradients = 0, kept = 0, keepable = 0;
-    std::size_t chunk[2] = {}, working[2] = {};  // without and with its result in the chunk
-  };
-
-  const section_instance& at(position i) const { return model_[i]; }
-  static std::size_t rounded(position scalars) {
-    return (std::size_t(scalars) * sizeof(scalar) + 63) / 64 * 64;
+  // As the storage places it, asked once.
+  std::size_t bytes_of(const lifetime& l) {
+    std::size_t& known = bytes_[((std::size_t(l.section) * occupants + std::size_t(l.what)) * 2 +
+                                 std::size_t(l.result)) *
+                                    2 +
+                                std::size_t(l.keepable)];
+    if (known == unknown) known = placed([&](arena& a) { cells_.place(a, model_, shape_, l); });
+    return known;
   }
   template <class Place>
   static std::size_t placed(Place&& place) {
     arena nothing;
     place(nothing);
     return nothing.used();
-  }
-
-  void measure(const step_plan& frame, bool couples) {
-    storage<Device> cells(model_);
-    const layout_shape shape = shape_of(frame);
-    std::size_t alternate[2] = {};
-    position boundary = 0;
-    bytes_.resize(model_.count());
-    for (position i = position(model_.count()); i-- > 0;) {
-      section_bytes& b = bytes_[std::size_t(i)];
-      auto& cell = cells.cells[std::size_t(i)];
-      const auto state = [&](bool values) {
-        return placed([&](arena& a) { place_state(a, at(i), shape, values, !values, cell); });
-      };
-      const auto chunk = [&](bool result, bool keeps) {
-        return placed([&](arena& a) { place_chunk(a, at(i), shape, result, keeps, cell); });
-      };
-      b.state = state(true);
-      b.gradients = state(false);
-      b.kept = placed([&](arena& a) { place_kept(a, at(i), shape, cell); });
-      b.keepable = chunk(false, false) - chunk(false, true);
-      for (const bool result : {false, true}) {
-        b.chunk[result] = chunk(result, false);
-        b.working[result] = placed([&](arena& a) { place_working(a, at(i), shape, result, cell); });
-      }
-      if (at(i).part == half::remember) {
-        std::size_t& place = alternate[boundary++ % 2];
-        place = std::max(place, b.state + b.gradients);
-      }
-    }
-    head_ = placed([&](arena& a) {
-      cells.place_head(a, model_, frame.largest_head_chunk(), frame.shape.samples.child_count(),
-                       frame.shape.threads);
-    });
-    fixed_ = alternate[0] + alternate[1] + placed([&](arena& a) {
-               a.take<std::byte>(1, position(Device::packing_bytes(frame.shape.threads)));
-               cells.place_sums(a, model_, frame, couples);
-               cells.place_stand_ins(a, model_, frame);
-             });
-    chunk_gradient_ = rounded(shape.chunk * model_.widest());
-    stream_ = rounded(tokens_ * model_.widest());
   }
 
   position flops_of(const stage_facts& f) const {
@@ -141,15 +101,18 @@ class stage_costs {
     return total;
   }
 
+  static constexpr std::size_t occupants = std::size_t(occupant::head) + 1, unknown = ~0ull;
+
   const section_list& model_;
   flop_counts<Device>& flops_;
-  position tokens_;
+  storage<Device> cells_;
+  layout_shape shape_;
   std::vector<position> chunk_edges_;
   snapshots states_;
   bool fuses_;
   position lowest_;
-  std::vector<section_bytes> bytes_;
-  std::size_t fixed_ = 0, stream_ = 0, chunk_gradient_ = 0, head_ = 0;
+  std::vector<std::size_t> bytes_;  // by lifetime
+  std::size_t fixed_ = 0, stream_ = 0;
 };
 
 }  // namespace streambp

@@ -41,7 +41,26 @@ struct stage_facts {
   }
   // Of section i: a trailing remember half has its rows again from the checkpoint.
   constexpr bool keeps_outputs(position i) const { return plan.keeps_outputs && i < own_last; }
+  // Section i leaves its result in the chunk, for the section behind it or a fused head. What
+  // stands before a trailing remember half writes to the checkpoint.
+  constexpr bool hands_on(position i) const {
+    return i + 1 < own_last || (i + 1 == own_last && fuses_head);
+  }
 };
+
+// Memories of reads that see all outlive the stage that writes them. They alternate between two
+// places, so that the last two of the model survive the forward.
+struct boundary {
+  position behind = 0;  // reads that see all, behind this one
+  constexpr position place() const { return behind % 2; }
+  constexpr bool survives() const { return behind < 2; }
+};
+inline boundary boundary_of(const section_list& model, position read) {
+  boundary b;
+  for (position i = read + 1; i < position(model.count()); ++i)
+    b.behind += model[i].part == half::read;
+  return b;
+}
 
 // `lowest`: the first section of the model whose backward is wanted.
 inline stage_facts facts_of(const section_list& model, const stage_plan& s, bool fuses_head,
@@ -60,11 +79,7 @@ inline stage_facts facts_of(const section_list& model, const stage_plan& s, bool
     if (model[i].holds_state || model[i].holds_tally) f.last_first = i + 1;
   }
   f.lowest = std::clamp(lowest, s.first, s.last);
-  // Memories of reads that see all live in two alternating places: the last two survive.
-  position later = 0;
-  for (position i = s.last; f.begins_with_read && i < sections && later < 2; ++i)
-    later += model[i].part == half::read;
-  f.read_survives = later < 2;
+  f.read_survives = !f.begins_with_read || boundary_of(model, s.first).survives();
   return f;
 }
 
