@@ -203,6 +203,46 @@ TEST_CASE("a gradient has a buffer of its own") {
         }) == "parameters and gradient share memory; what a step adds to has memory of its own");
 }
 
+TEST_CASE("a list of views: one an entry, of its shape, none on another") {
+  const auto t = tokens_trial();
+  auto e = t.engine_for(t.planner_for().plain());
+  const auto& entries = e.parameters().entries;
+  std::vector<double> values = t.parameters, slopes(values.size(), 0.0);
+  std::vector<view<double>> parameters, gradient;
+  for (const auto& p : entries) {
+    parameters.push_back({values.data() + p.offset, p.rows, p.cols});
+    gradient.push_back({slopes.data() + p.offset, p.rows, p.cols});
+  }
+  const auto refused = [&](auto& list, std::size_t k, view<double> bad) {
+    const view<double> good = std::exchange(list[k], bad);
+    const std::string said = complaint([&] { e.add_gradient(parameters, t.data(), gradient); });
+    list[k] = good;
+    return said;
+  };
+  REQUIRE(entries.size() > 2);
+  REQUIRE(refused(parameters, 0, parameters[0]) == "");
+  view<double> bad = parameters[1];
+  --bad.rows;
+  CHECK(refused(parameters, 1, bad) ==
+        sentence("parameters, view 1 (", entries[1].name, "): ", bad.rows, " rows of ", bad.cols,
+                 " columns, the plan has ", bad.rows + 1, " of ", bad.cols));
+  CHECK(refused(gradient, 1, {nullptr, gradient[1].rows, gradient[1].cols}) ==
+        sentence("gradient, view 1 (", entries[1].name, "): ", gradient[1].rows, " rows of ",
+                 gradient[1].cols, " columns, but no data"));
+  CHECK(refused(gradient, 1, parameters[1]) ==
+        "parameters and gradient share memory; what a step adds to has memory of its own");
+  CHECK(refused(gradient, 1, gradient[0].middle_rows(0, 1)) ==
+        "gradient: two of its views share memory; what a step adds to has memory of its own");
+  values[std::size_t(entries[1].offset)] = std::nan("");
+  CHECK(refused(parameters, 0, parameters[0])
+            .starts_with("parameter " + entries[1].name + " is nan at row 0, column 0"));
+  values[std::size_t(entries[1].offset)] = 0;
+  parameters.pop_back();
+  CHECK(complaint([&] { e.value(parameters, t.data()); }) ==
+        sentence("parameters: a list of ", entries.size() - 1, " views, the table has ",
+                 entries.size(), " entries"));
+}
+
 TEST_CASE("an engine refuses the plan of another model, and of none") {
   const auto t = tokens_trial();
   const auto refuses = [&](const step_plan& p) { return complaint([&] { t.engine_for(p); }); };

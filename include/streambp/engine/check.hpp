@@ -19,14 +19,11 @@ struct named_range {
   bool written;
 };
 
-// Throws shape_error where one that is written shares memory with another.
-template <std::size_t N>
-void expect_apart(const std::array<named_range, N>& arrays) {
-  for (std::size_t i = 0; i < N; ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if ((arrays[i].written || arrays[j].written) && overlap(arrays[i].bytes, arrays[j].bytes))
-        throw shape_error(sentence(arrays[j].name, " and ", arrays[i].name,
-                                   " share memory; what a step adds to has memory of its own"));
+// Throws shape_error where one that is written shares memory with the other.
+inline void expect_apart(const named_range& a, const named_range& b) {
+  if ((a.written || b.written) && overlap(a.bytes, b.bytes))
+    throw shape_error(sentence(a.name, " and ", b.name,
+                               " share memory; what a step adds to has memory of its own"));
 }
 
 template <class Device>
@@ -47,15 +44,22 @@ void step_runner<Device>::expect_size(const char* what, std::size_t size, positi
 
 template <class Device>
 template <class S>
+bool step_runner<Device>::fits(view<S> given, position rows, position cols) {
+  return given.rows == rows && given.cols == cols &&
+         (rows * cols == 0 || (given.data != nullptr && given.stride >= cols));
+}
+
+template <class Device>
+template <class S>
 void step_runner<Device>::expect_rows(const char* what, view<S> given, position rows,
                                       position cols) {
+  if (fits(given, rows, cols)) return;
   if (given.rows != rows || given.cols != cols)
     throw shape_error(sentence(what, ": ", given.rows, " rows of ", given.cols,
                                " columns, the plan has ", rows, " of ", cols));
-  if (rows * cols > 0 && (given.data == nullptr || given.stride < cols))
-    throw shape_error(sentence(what, ": ", rows, " rows of ", cols, " columns, ",
-                               given.data == nullptr ? std::string("but no data")
-                                                     : sentence(given.stride, " entries apart")));
+  throw shape_error(sentence(what, ": ", rows, " rows of ", cols, " columns, ",
+                             given.data == nullptr ? std::string("but no data")
+                                                   : sentence(given.stride, " entries apart")));
 }
 
 // The stages, if the plan is this model's and as it was made.
@@ -82,23 +86,37 @@ std::size_t step_runner<Device>::checked_bytes() {
 }
 
 template <class Device>
-void step_runner<Device>::check(std::span<const scalar> parameters, std::span<scalar> gradient,
+void step_runner<Device>::check(const parameter_list& parameters, const gradient_list& gradient,
                                 bool labels, byte_range result) const {
   const batch_type& data = *data_;
-  detail::expect_apart(
-      std::array<detail::named_range, 13>{{{"parameters", bytes_of(parameters), false},
-                                           {"the result", result, true},
-                                           {"batch: sample_ids", bytes_of(data.sample_ids), false},
-                                           {"gradient", bytes_of(gradient), true},
-                                           {"batch: tokens", bytes_of(data.tokens), false},
-                                           {"batch: rows", bytes_of(data.rows), false},
-                                           {"batch: d_rows", bytes_of(data.d_rows), true},
-                                           {"batch: labels", bytes_of(data.labels), false},
-                                           {"batch: weights", bytes_of(data.weights), false},
-                                           {"batch: context", bytes_of(data.context), false},
-                                           {"batch: d_context", bytes_of(data.d_context), true},
-                                           {"batch: initial", bytes_of(data.initial), false},
-                                           {"batch: d_initial", bytes_of(data.d_initial), true}}});
+  const std::array<detail::named_range, 11> arrays{
+      {{"the result", result, true},
+       {"batch: sample_ids", bytes_of(data.sample_ids), false},
+       {"batch: tokens", bytes_of(data.tokens), false},
+       {"batch: rows", bytes_of(data.rows), false},
+       {"batch: d_rows", bytes_of(data.d_rows), true},
+       {"batch: labels", bytes_of(data.labels), false},
+       {"batch: weights", bytes_of(data.weights), false},
+       {"batch: context", bytes_of(data.context), false},
+       {"batch: d_context", bytes_of(data.d_context), true},
+       {"batch: initial", bytes_of(data.initial), false},
+       {"batch: d_initial", bytes_of(data.d_initial), true}}};
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) detail::expect_apart(arrays[j], arrays[i]);
+  parameters.for_each_range([&](byte_range own) {
+    for (const auto& other : arrays) detail::expect_apart({"parameters", own, false}, other);
+  });
+  gradient.for_each_range([&](byte_range own) {
+    parameters.for_each_range([&](byte_range values) {
+      detail::expect_apart({"parameters", values, false}, {"gradient", own, true});
+    });
+    for (const auto& other : arrays) detail::expect_apart({"gradient", own, true}, other);
+    position same = 0;
+    gradient.for_each_range([&](byte_range other) { same += overlap(own, other); });
+    if (same > 1)
+      throw shape_error(
+          "gradient: two of its views share memory; what a step adds to has memory of its own");
+  });
   check_parameters(parameters, gradient);
   check_input();
   check_streams(!gradient.empty());
@@ -110,15 +128,36 @@ void step_runner<Device>::check(std::span<const scalar> parameters, std::span<sc
   loss_->check(samples().segments());
 }
 
+// A buffer's size, or the shape of each view of a list.
 template <class Device>
-void step_runner<Device>::check_parameters(std::span<const scalar> parameters,
-                                           std::span<scalar> gradient) const {
-  expect_size("parameters", parameters.size(), model().table.parameters);
-  if (!gradient.empty()) expect_size("gradient", gradient.size(), model().table.gradients);
-  for (const auto& entry : model().table.entries)
+template <class S>
+void step_runner<Device>::check_shape(const char* what, const tensor_list<S>& given,
+                                      position size) const {
+  if (!given.listed()) return expect_size(what, given.buffer().size(), size);
+  const auto& entries = model().table.entries;
+  if (given.views() != entries.size())
+    throw shape_error(sentence(what, ": a list of ", given.views(), " views, the table has ",
+                               entries.size(), " entries"));
+  constexpr bool of_gradient = !std::is_const_v<S>;
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    const auto& [rows, cols] = std::pair(entries[k].rows, entries[k].cols);
+    const view<S> own = given.at(k, 0, entries[k]);
+    if ((!of_gradient || entries[k].gradient >= 0) && !fits(own, rows, cols))
+      expect_rows(sentence(what, ", view ", k, " (", entries[k].name, ")").c_str(), own, rows,
+                  cols);
+  }
+}
+
+template <class Device>
+void step_runner<Device>::check_parameters(const parameter_list& parameters,
+                                           const gradient_list& gradient) const {
+  check_shape("parameters", parameters, model().table.parameters);
+  if (!gradient.empty()) check_shape("gradient", gradient, model().table.gradients);
+  const auto& entries = model().table.entries;
+  for (std::size_t k = 0; k < entries.size(); ++k)
     if (const auto found = find_not_finite(
-            on_, view<const scalar>{parameters.data() + entry.offset, entry.rows, entry.cols}))
-      throw data_error(sentence("parameter ", entry.name, " is ", found->value, " at row ",
+            on_, view<const scalar>(parameters.at(k, entries[k].offset, entries[k]))))
+      throw data_error(sentence("parameter ", entries[k].name, " is ", found->value, " at row ",
                                 found->row, ", column ", found->column,
                                 "; parameters are finite: look at the update that changed it, or "
                                 "where it was loaded"));

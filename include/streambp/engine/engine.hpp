@@ -19,7 +19,7 @@ class basic_engine : public step_runner<Device> {
              std::make_unique<typed_loss<Device, Loss>>(std::move(loss))) {}
 
   // See step_runner. A loss of whole rows has none.
-  void log_probabilities(std::span<const scalar> parameters, const batch<scalar>& data,
+  void log_probabilities(const tensor_list<const scalar>& parameters, const batch<scalar>& data,
                          std::span<double> out) requires(!loss_traits<Loss>::sees_rows) {
     base::log_probabilities(parameters, data, out);
   }

@@ -8,18 +8,18 @@
 namespace streambp {
 
 template <class Device>
-void step_runner<Device>::expect_finite(double value, std::span<const scalar> gradient) {
+void step_runner<Device>::expect_finite(double value, const gradient_list& gradient) {
   if (!refuses_not_finite_) return;
   std::string what;
   if (!std::isfinite(value)) what = sentence("the loss is ", value);
   // The last parameter is the first that the backward reached.
-  for (auto entry = model().table.entries.rbegin();
-       what.empty() && entry != model().table.entries.rend(); ++entry) {
-    if (entry->gradient < 0 || gradient.empty()) continue;
-    const view<const scalar> own{gradient.data() + entry->gradient, entry->rows, entry->cols};
+  const auto& entries = model().table.entries;
+  for (std::size_t k = entries.size(); k-- > 0 && what.empty();) {
+    if (entries[k].gradient < 0 || gradient.empty()) continue;
+    const view<const scalar> own = gradient.at(k, entries[k].gradient, entries[k]);
     if (const auto found = find_not_finite(on_, own))
-      what = sentence("the gradient of ", entry->name, " is ", found->value, " at row ", found->row,
-                      ", column ", found->column);
+      what = sentence("the gradient of ", entries[k].name, " is ", found->value, " at row ",
+                      found->row, ", column ", found->column);
   }
   const auto look = [&](const char* name, view<const scalar> rows) {
     if (!what.empty()) return;

@@ -7,8 +7,8 @@
 namespace streambp {
 
 template <class Device>
-void step_runner<Device>::open(std::span<const scalar> parameters, const batch_type& data,
-                               std::span<scalar> gradient, bool labels, byte_range result) {
+void step_runner<Device>::open(const parameter_list& parameters, const batch_type& data,
+                               const gradient_list& gradient, bool labels, byte_range result) {
   data_ = &data;
   facts_ = loss_->facts();
   check(parameters, gradient, labels, result);
@@ -42,17 +42,19 @@ double step_runner<Device>::close() {
   return value;
 }
 
-// Points every parameter slot at its rows in the caller's buffers.
+// Points every parameter slot at the caller's rows.
 template <class Device>
-void step_runner<Device>::bind(std::span<const scalar> parameters, std::span<scalar> gradient) {
+void step_runner<Device>::bind(const parameter_list& parameters, const gradient_list& gradient) {
   const auto bind_slot = [&](const slot_info& slot, slot_cell<scalar>& own) {
     if (slot.parameter < 0) return;
-    const auto& entry = model().table.entries[std::size_t(slot.parameter)];
+    const auto number = std::size_t(slot.parameter);
+    const auto& entry = model().table.entries[number];
     // Layers read parameters through the same views as everything else.
-    own.value = {const_cast<scalar*>(parameters.data()) + entry.offset, entry.rows, entry.cols};
+    const view<const scalar> given = parameters.at(number, entry.offset, entry);
+    own.value = {const_cast<scalar*>(given.data), given.rows, given.cols, given.stride};
     own.gradient = {};
     if (entry.gradient >= 0 && !gradient.empty())
-      own.gradient = {gradient.data() + entry.gradient, entry.rows, entry.cols};
+      own.gradient = gradient.at(number, entry.gradient, entry);
   };
   for (position i = 0; i < position(model().count()); ++i)
     for_each_slot(instance(i), cell(i), bind_slot);

@@ -12,6 +12,7 @@
 #include "loss_runner.hpp"
 #include "section_runner.hpp"
 #include "storage.hpp"
+#include "tensor_list.hpp"
 
 namespace streambp {
 
@@ -46,6 +47,8 @@ class step_runner {
  public:
   using scalar = typename Device::scalar;
   using batch_type = batch<scalar>;
+  using parameter_list = tensor_list<const scalar>;
+  using gradient_list = tensor_list<scalar>;
 
   // Allocates everything that steps will need. Throws shape_error when the plan was made for
   // another model or changed since, error when the system has less.
@@ -78,8 +81,8 @@ class step_runner {
   // Adds the gradient of the loss to `gradient` and returns the loss. Allocates nothing. What a
   // layer, a loss or a hook throws leaves a part of it added; the next step is as good as any.
   // Throws numeric_error when the loss or a gradient is not finite; what was added is of no use.
-  double add_gradient(std::span<const scalar> parameters, const batch_type& data,
-                      std::span<scalar> gradient) {
+  double add_gradient(const parameter_list& parameters, const batch_type& data,
+                      const gradient_list& gradient) {
     if (gradient.empty() && model().table.gradients > 0 && data.d_rows.rows == 0 &&
         data.d_context.rows == 0 && data.d_initial.empty())
       throw shape_error("add_gradient: no gradient is asked for; value() is the loss alone");
@@ -92,7 +95,7 @@ class step_runner {
   }
 
   // The loss and a new gradient, the one-line convenience.
-  std::pair<double, std::vector<scalar>> value_and_gradient(std::span<const scalar> parameters,
+  std::pair<double, std::vector<scalar>> value_and_gradient(const parameter_list& parameters,
                                                             const batch_type& data) {
     std::vector<scalar> gradient(std::size_t(model().table.gradients));
     const double value = add_gradient(parameters, data, gradient);
@@ -100,7 +103,7 @@ class step_runner {
   }
 
   // The loss alone: the forward pass and the head. The same bits as add_gradient's value.
-  double value(std::span<const scalar> parameters, const batch_type& data) {
+  double value(const parameter_list& parameters, const batch_type& data) {
     const one_step running(*this);
     open(parameters, data, {}, true);
     read(head_visit::value);
@@ -113,7 +116,7 @@ class step_runner {
 
   // out[t] is the log-probability of label t given the tokens before it in its sample; 0 where
   // label t is not scored.
-  void log_probabilities(std::span<const scalar> parameters, const batch_type& data,
+  void log_probabilities(const parameter_list& parameters, const batch_type& data,
                          std::span<double> out) {
     if (facts_.sees_rows)
       throw error("log_probabilities: the loss is of whole rows, and no label has one");
@@ -127,7 +130,7 @@ class step_runner {
 
   // The head's result (logits, before the loss's scale and softcap) for the last row of each
   // sample, (segments, vocabulary). An empty sample's row is not touched. Needs no labels.
-  void last_results(std::span<const scalar> parameters, const batch_type& data, view<scalar> out) {
+  void last_results(const parameter_list& parameters, const batch_type& data, view<scalar> out) {
     expect_rows("last_results: out", out, samples().segments(), model().head.out);
     const one_step running(*this);
     open(parameters, data, {}, false, bytes_of(out));
@@ -135,7 +138,8 @@ class step_runner {
     read(head_visit::last_results);
   }
 
-  // Called once for each contiguous range of `gradient` as soon as it is final: (offset, count).
+  // Called once for each parameter's gradient as soon as it is final: (offset, count) in a buffer,
+  // and for a list of views, too, the offset is that of the table's entry.
   void when_final(std::function<void(position, position)> hook) { hook_ = std::move(hook); }
 
   // Scalars of batch::initial: for each section in order, memory slots as (prefix, width), then
@@ -191,18 +195,22 @@ class step_runner {
   // In check.hpp: what is refused at the door.
   std::vector<stage_facts> checked_stages() const;
   std::size_t checked_bytes();
-  void check(std::span<const scalar> parameters, std::span<scalar> gradient, bool labels,
+  void check(const parameter_list& parameters, const gradient_list& gradient, bool labels,
              byte_range result) const;
-  void check_parameters(std::span<const scalar> parameters, std::span<scalar> gradient) const;
+  void check_parameters(const parameter_list& parameters, const gradient_list& gradient) const;
   void check_input() const;
   void check_streams(bool gradient) const;
   void check_finite(bool gradient) const;
   static void expect_size(const char* what, std::size_t size, position wanted);
   template <class S>
+  void check_shape(const char* what, const tensor_list<S>& given, position size) const;
+  template <class S>
+  static bool fits(view<S> given, position rows, position cols);
+  template <class S>
   static void expect_rows(const char* what, view<S> given, position rows, position cols);
 
   // In finite.hpp: what is said of a loss or a gradient that is not finite.
-  void expect_finite(double value, std::span<const scalar> gradient);
+  void expect_finite(double value, const gradient_list& gradient);
   std::string origin_of_the_infinite();
   void look_at(view<const scalar> rows, row_range at, position section);
   std::string name_of(const section_instance& instance) const;
@@ -212,10 +220,10 @@ class step_runner {
   view<scalar> given_rows(view<const scalar> all, const chunk_place& at, row_range stand_in);
 
   // In step.hpp: a step's beginning and end.
-  void open(std::span<const scalar> parameters, const batch_type& data, std::span<scalar> gradient,
+  void open(const parameter_list& parameters, const batch_type& data, const gradient_list& gradient,
             bool labels, byte_range result = {});
   double close();
-  void bind(std::span<const scalar> parameters, std::span<scalar> gradient);
+  void bind(const parameter_list& parameters, const gradient_list& gradient);
   void bind_initial();
 
   // In sweeps.hpp.
