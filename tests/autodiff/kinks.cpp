@@ -1,6 +1,6 @@
 // Values and slopes where functions have a kink, a tie, a limit or no slope at all: written by
 // hand, and the same in every way of deriving.
-#include <streambp/autodiff/dual.hpp>
+#include <streambp/expression/dual.hpp>
 
 #include <doctest/doctest.h>
 

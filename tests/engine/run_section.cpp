@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <streambp/layers/compose.hpp>
+#include <streambp/model/compose.hpp>
 #include <streambp/schedule/section.hpp>
 #include <streambp/streambp.hpp>
 #include <string>

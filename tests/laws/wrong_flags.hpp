@@ -1,7 +1,7 @@
 // Layers whose flags are not true.
 #pragma once
 
-#include <streambp/layers/compose.hpp>
+#include <streambp/model/compose.hpp>
 #include <streambp/primitives/write.hpp>
 #include <streambp/split/slot.hpp>
 

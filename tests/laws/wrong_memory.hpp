@@ -3,7 +3,7 @@
 #pragma once
 
 #include <streambp/core/packed.hpp>
-#include <streambp/layers/compose.hpp>
+#include <streambp/model/compose.hpp>
 #include <streambp/split/slot.hpp>
 
 namespace streambp {

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 #include <streambp/core/packed.hpp>
-#include <streambp/layers/compose.hpp>
+#include <streambp/model/compose.hpp>
 #include <streambp/split/slot.hpp>
 #include <vector>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <streambp/core/packed.hpp>
-#include <streambp/layers/compose.hpp>
+#include <streambp/model/compose.hpp>
 #include <streambp/split/slot.hpp>
 #include <vector>
 

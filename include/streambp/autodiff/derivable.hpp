@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "../expression/dual.hpp"
 #include "../traits/named.hpp"
-#include "dual.hpp"
 #include "recorder.hpp"
 
 namespace streambp::autodiff {

@@ -2,7 +2,7 @@
 // entry from the rows that exist to the rows that somebody needs; what is in between never exists.
 #pragma once
 
-#include "graph.hpp"
+#include "../expression/graph.hpp"
 
 namespace streambp::autodiff {
 

@@ -1,8 +1,8 @@
 // Token losses from one function of the target's row: the slopes are derived.
 #pragma once
 
+#include "../expression/dual.hpp"
 #include "../traits/loss_traits.hpp"
-#include "dual.hpp"
 
 namespace streambp::autodiff {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "graph.hpp"
+#include "../expression/graph.hpp"
 
 namespace streambp::autodiff {
 

@@ -1,8 +1,8 @@
 // A tape at one chunk: its rows, and expressions bound to them.
 #pragma once
 
+#include "../expression/expression.hpp"
 #include "derived_slots.hpp"
-#include "expression.hpp"
 #include "slot_rows.hpp"
 
 namespace streambp::autodiff {

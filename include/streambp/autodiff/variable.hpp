@@ -5,7 +5,7 @@
 #include <concepts>
 #include <type_traits>
 
-#include "graph.hpp"
+#include "../expression/graph.hpp"
 
 namespace streambp::autodiff {
 

@@ -1,7 +1,7 @@
 // Entry-wise functions given as code: y = f(x), and its gradient from a dual number a lane.
 #pragma once
 
-#include "../autodiff/dual.hpp"
+#include "../expression/dual.hpp"
 #include "../primitives/entries.hpp"
 #include "expression.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "../autodiff/graph.hpp"
+#include "../expression/graph.hpp"
 #include "lanes.hpp"
 
 namespace streambp::cpu {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "../autodiff/expression.hpp"
+#include "../expression/expression.hpp"
 #include "entry_kernels.hpp"
 
 namespace streambp::cpu {

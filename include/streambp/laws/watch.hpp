@@ -4,7 +4,7 @@
 #include <string>
 
 #include "../core/error.hpp"
-#include "../layers/compose.hpp"
+#include "../model/compose.hpp"
 #include "ordered_tasks.hpp"
 
 namespace streambp::laws {

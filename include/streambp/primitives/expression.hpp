@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "../autodiff/expression.hpp"
+#include "../expression/expression.hpp"
 #include "device.hpp"
 #include "expect_shape.hpp"
 

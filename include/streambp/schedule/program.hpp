@@ -4,7 +4,7 @@
 #include <array>
 #include <tuple>
 
-#include "../layers/compose.hpp"
+#include "../model/compose.hpp"
 #include "../traits/layer_traits.hpp"
 
 namespace streambp {

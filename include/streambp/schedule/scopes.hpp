@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../layers/compose.hpp"
+#include "../model/compose.hpp"
 
 namespace streambp {
 

@@ -2,10 +2,10 @@
 // bits.
 #include <streambp/engine/run_section.hpp>
 
-#include "announcements.hpp"
-#include "differences.hpp"
-#include "models.hpp"
-#include "packing.hpp"
+#include "../engine/announcements.hpp"
+#include "../engine/differences.hpp"
+#include "../engine/models.hpp"
+#include "../engine/packing.hpp"
 
 using namespace streambp;
 

@@ -1,8 +1,8 @@
 // Carries kept in two levels: fewer bytes, some chunks again, the same bits.
 #include <streambp/schedule/snapshots.hpp>
 
-#include "models.hpp"
-#include "trial.hpp"
+#include "../engine/models.hpp"
+#include "../engine/trial.hpp"
 
 using namespace streambp;
 

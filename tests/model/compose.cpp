@@ -1,6 +1,6 @@
-#include <streambp/layers/compose.hpp>
+#include <streambp/model/compose.hpp>
 
-#include "reference.hpp"
+#include "../layers/reference.hpp"
 
 namespace streambp {
 namespace {

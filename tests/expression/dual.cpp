@@ -1,4 +1,4 @@
-#include <streambp/autodiff/dual.hpp>
+#include <streambp/expression/dual.hpp>
 
 #include <doctest/doctest.h>
 

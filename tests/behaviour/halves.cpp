@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "announcements.hpp"
-#include "differences.hpp"
-#include "models.hpp"
+#include "../engine/announcements.hpp"
+#include "../engine/differences.hpp"
+#include "../engine/models.hpp"
 
 using namespace streambp;
 
