@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <streambp/streambp.hpp>
 #include <string>
@@ -254,6 +255,75 @@ TEST_CASE("a row's length, softmax and log-sum-exp at zeros and at ties") {
     CHECK(near(seen[0], c.value, 1e-14));
     for (std::size_t j = 0; j < 3; ++j)
       CHECK((near(dx[j], c.dx[j], 1e-14) || std::abs(dx[j] - c.dx[j]) < 1e-15));
+  }
+}
+
+namespace {
+
+double exponent = 0;  // of the forwards below, which are functions of x alone
+
+struct power {
+  auto operator()(auto x) const { return pow(x, exponent); }
+};
+
+// x^p and its slope by the standard library, but for what no slope is there.
+point power_of(double x) {
+  const double p = exponent;
+  const double slope = p == 0 || (x == 0 && p > 0 && p < 1) ? 0 : p * std::pow(x, p - 1);
+  return {x, std::pow(x, p), slope};
+}
+
+const double bases[] = {0, 1, 2, 0.3, -1, -2, -0.7, 1e-10, -1e-10, 50, -3, 7e3};
+const double exponents[] = {0,   1,   2,    3,  4,  7,  33,   34,   0.5,  1.5, 2.5,
+                            3.5, 1.7, 0.25, -1, -2, -3, -0.5, -1.5, -0.3, -1.7};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("powers: values and slopes in every way of deriving", S, float, double) {
+  constexpr auto n = position(std::size(bases));
+  std::vector<double> seen(n);
+  const row_layer model{[](v x) { return power{}(x); }};
+  const looking loss{&seen};
+  engine step(plan<S>(model, loss, packed::one(n), {.features = 1, .input_gradient = true}), model,
+              loss);
+  for (const double p : exponents) {
+    CAPTURE(p);
+    exponent = p;
+    std::vector<S> x, in_rows, dx(n), none, y(n), dx_of_entries(n);
+    std::vector<point> right;
+    for (const double base : bases) {
+      x.push_back(S(base));
+      right.push_back(power_of(double(x.back())));
+      const bool finite =
+          std::isfinite(S(right.back().value)) && std::isfinite(S(right.back().slope));
+      in_rows.push_back(finite ? x.back() : S(1));  // a step refuses others
+    }
+    const std::vector<S> ones(n, S(1));
+    batch<S> data;
+    data.rows = {in_rows.data(), n, 1};
+    data.d_rows = {dx.data(), n, 1};
+    step.add_gradient(none, data, none);
+    cpu::device<S> on(1);
+    const auto row = [](auto& of) { return view(of.data(), 1, n); };
+    by_entries<power, S>(on, row(x), row(ones), row(y), row(dx_of_entries));
+    for (std::size_t i = 0; i < std::size(bases); ++i) {
+      CAPTURE(x[i]);
+      const auto [base, value, slope] = right[i];
+      const auto lost = [](double v) { return v != 0 && std::abs(v) < 1e-290; };
+      if (!tells<S>(right[i]) || lost(value) || lost(slope)) continue;
+      const double allowed = (sizeof(S) == 4 ? 1e-6 : 1e-15) * (4 + std::abs(p) * 10);
+      const auto agrees = [&](double got, double wanted) {
+        return std::isnan(wanted) ? std::isnan(got) : near(got, wanted, allowed);
+      };
+      const d number = pow(d::independent(base), p);
+      CHECK(agrees(number.value, value));
+      CHECK(agrees(number.slope[0], slope));
+      CHECK(agrees(double(y[i]), value));
+      CHECK(agrees(double(dx_of_entries[i]), slope));
+      if (in_rows[i] != x[i]) continue;
+      CHECK(agrees(seen[i], value));
+      CHECK(agrees(double(dx[i]), slope));
+    }
   }
 }
 

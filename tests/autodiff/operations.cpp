@@ -39,6 +39,11 @@ const one cases[] = {
     {"relu", [](const at_type&, v x) { return relu(x); }},
     {"square", [](const at_type&, v x) { return square(x); }},
     {"sqrt", [](const at_type&, v x) { return sqrt(1.5 + x * x); }},
+    {"powers",
+     [](const at_type& at, v x) {
+       return pow(x, 3) + pow(2 + x * x, -0.5) * pow(1.5 + x * at[g], 2) + pow(1.2 + x * x, 1.7) +
+              pow(3 + x, -1.3) * pow(at[f], 1);
+     }},
     {"abs", [](const at_type&, v x) { return abs(x); }},
     {"softplus", [](const at_type&, v x) { return softplus(x); }},
     {"max and min", [](const at_type&, v x) { return max(x, 0) * 3 + min(-2 * x, 0); }},

@@ -122,6 +122,7 @@ class expressions_in {
       const bool a = it.a >= 0 && active[at(it.a)], b = it.b >= 0 && active[at(it.b)];
       const auto need = [&](int o) { needed[at(o)] = true; };
       if (it.op == operation::unary && it.function != unary::negate) need(it.a);
+      if (it.op == operation::power) need(it.a);
       if ((it.op == operation::multiply && a) || (it.op == operation::divide && (a || b)))
         need(it.b);
       if ((it.op == operation::multiply || it.op == operation::divide) && b) need(it.a);

@@ -73,6 +73,12 @@ class variable {
   friend variable softplus(variable x) { return x.through(unary::softplus); }
   friend variable log_sigmoid(variable x) { return -softplus(-x); }
 
+  friend variable pow(variable x, double exponent) {
+    graph& g = graph_of(x);
+    const int a = x.in(g);
+    return {g, g.append({.op = operation::power, .a = a, .cols = x.cols(), .constant = exponent})};
+  }
+
   template <class Other>
   requires(std::convertible_to<Other, variable>) std::partial_ordering operator<=>(
       const Other&) const {

@@ -75,6 +75,21 @@ template <unary f, class S>
     store(slope + k, whole<S>{}, t.slope);
   });
 }
+template <class S>
+[[gnu::noinline, gnu::flatten]] void power_values(const S* x, double exponent, position n, S* y) {
+  for_lanes<S>(n, [&](position k) {
+    store(y + k, whole<S>{}, autodiff::power_at(load<S>(x + k), exponent).value);
+  });
+}
+template <class S>
+[[gnu::noinline, gnu::flatten]] void power_tangents(const S* x, double exponent, position n, S* y,
+                                                    S* slope) {
+  for_lanes<S>(n, [&](position k) {
+    const auto t = autodiff::power_at(load<S>(x + k), exponent);
+    store(y + k, whole<S>{}, t.value);
+    store(slope + k, whole<S>{}, t.slope);
+  });
+}
 template <operation op, class S>
 [[gnu::noinline, gnu::flatten]] void binary_values(const S* x1, const S* x2, position n, S* y) {
   for_lanes<S>(n, [&](position k) {

@@ -78,7 +78,8 @@ class expression_row {
       return;
     }
     const bool sloped =
-        slopes && it.op == operation::unary && it.function != unary::negate && it.reached;
+        slopes && it.reached &&
+        (it.op == operation::power || (it.op == operation::unary && it.function != unary::negate));
     if (!it.read && !sloped) return;
     at_[t] = value_[t];
     switch (it.op) {
@@ -89,6 +90,9 @@ class expression_row {
           else
             unary_values<f.value>(x(it.a), n, value_[t]);
         });
+      case operation::power:
+        if (sloped) return power_tangents(x(it.a), it.constant, n, value_[t], slope_[t]);
+        return power_values(x(it.a), it.constant, n, value_[t]);
       case operation::add:
         return binary_values<operation::add>(x(it.a), x(it.b), n, value_[t]);
       case operation::subtract:
@@ -125,6 +129,8 @@ class expression_row {
     switch (it.op) {
       case operation::unary:
         if (it.function == unary::negate) return to(it.a, back);
+        [[fallthrough]];
+      case operation::power:
         return to(it.a, [&, s = slope_[t]](position k) { return carried(at(g, k), at(s, k)); });
       case operation::add:
         return to(it.a, here), to(it.b, here);

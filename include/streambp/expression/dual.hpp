@@ -79,6 +79,7 @@ struct dual {
   friend dual abs(const dual& a) { return a.template through<unary::abs>(); }
   friend dual softplus(const dual& a) { return a.template through<unary::softplus>(); }
   friend dual log_sigmoid(const dual& a) { return -softplus(-a); }
+  friend dual pow(const dual& a, double exponent) { return a.along(power_at(a.value, exponent)); }
 
   // A number may be compared; lanes of them have no one answer.
   friend auto operator<=>(const dual& a, const dual& b) {
@@ -115,7 +116,9 @@ struct dual {
   }
   template <unary f>
   dual through() const {
-    const tangent<T> at = tangent_at<f>(value);
+    return along(tangent_at<f>(value));
+  }
+  dual along(const tangent<T>& at) const {
     return {at.value, each([&](std::size_t k) { return carried(slope[k], at.slope); })};
   }
 };

@@ -15,7 +15,7 @@ struct expression_term {
   bool leaf = false;
   bool read = true;      // its value is used
   bool reached = false;  // a gradient comes to it
-  double constant = 0;
+  double constant = 0;   // and the exponent of a power
   // Of a leaf: row i at value + i * stride, an entry a column or, if not wide, one for all.
   const Scalar* value = nullptr;
   position stride = 0;

@@ -20,6 +20,7 @@ enum class operation : unsigned char {
   before,
   // entry by entry
   unary,
+  power,
   add,
   subtract,
   multiply,
@@ -62,7 +63,7 @@ struct node {
   int a = -1, b = -1, c = -1;  // operands
   position rows = 0;           // of a parameter
   position cols = 0;
-  double constant = 0;     // epsilon of row_rms
+  double constant = 0;     // exponent of a power, epsilon of row_rms
   int slot = -1;           // of a parameter, product, scan, recur; k of attend
   int other_slot = -1;     // v of attend
   position first = 0;      // column of a slice

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "../core/language.hpp"
 
@@ -98,6 +99,41 @@ tangent<T> tangent_at(const T& x) {
   } else {
     return {abs(x), choose(x < T(0), T(-1), choose(T(0) < x, T(1), T(0)))};
   }
+}
+
+// x^n, by products.
+template <class T>
+T whole_power(const T& x, int n) {
+  T y(1);
+  for (int i = 0; i < n; ++i) y = y * x;
+  return y;
+}
+
+// x^p and p x^(p-1), p a number: by products and a root where 2 p is whole and not large. A
+// negative x has whole powers only. At 0 the slope is 0 where p lies between 0 and 1, as that of
+// sqrt.
+template <class T>
+tangent<T> power_at(const T& x, double p) {
+  using std::abs, std::exp, std::log, std::sqrt;
+  if (p == 0) return {T(1), T(0)};
+  if (p < 0) {
+    const T y = T(1) / power_at(x, -p).value;
+    return {y, T(p) * y / x};
+  }
+  const double whole = std::floor(p);
+  if (whole <= 32 && (p == whole || p == whole + 0.5)) {
+    if (whole == 0) return tangent_at<unary::sqrt>(x);
+    const T below = whole_power(x, int(whole) - 1);
+    if (p == whole) return {below * x, T(p) * below};
+    const T root = sqrt(x);
+    return {below * root * x, T(p) * below * root};
+  }
+  const T y = exp(T(p) * log(abs(x)));
+  const double of_negative = p != whole             ? std::numeric_limits<double>::quiet_NaN()
+                             : std::fmod(p, 2) == 1 ? -1
+                                                    : 1;
+  const T value = choose(x < T(0), T(of_negative) * y, y);
+  return {value, choose(T(0) < abs(x), T(p) * value / x, x)};
 }
 
 // What a forward that compares is told.
