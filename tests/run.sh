@@ -68,6 +68,12 @@ if has_command clang++-19; then
   fi
 fi
 
+if tests/rooms.sh; then
+  results+=("rooms: includes point one way, tests stand where their headers do")
+else
+  failed=1
+fi
+
 if tests/refusals.sh; then
   results+=("refusals: each has a test of its sentence")
 else

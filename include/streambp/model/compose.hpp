@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../autodiff/derived.hpp"  // the traits of layers whose backward is derived
 #include "../core/error.hpp"
 #include "../core/position.hpp"
 #include "../traits/declared.hpp"

@@ -180,5 +180,3 @@ struct adapted_traits : layer_traits<Adapter> {
 };
 
 }  // namespace streambp
-
-#include "../autodiff/derived.hpp"  // the traits of layers whose backward is derived
