@@ -1,5 +1,5 @@
 // expect: the layer's backward cannot be called as backward(at, x, y, dy, dx)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the loss's average is over::tokens, over::samples or over::nothing
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: a forward must not branch on values: use max, min or select(s, a, b)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

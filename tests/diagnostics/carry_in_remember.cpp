@@ -1,5 +1,5 @@
 // expect: a carry belongs into forward(at, x)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

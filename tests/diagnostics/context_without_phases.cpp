@@ -1,5 +1,5 @@
 // expect: the layer reads rows of another stream but does not write them
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

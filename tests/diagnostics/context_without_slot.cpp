@@ -1,5 +1,5 @@
 // expect: the layer has remember_context(at, c) but no slot for it to write
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the loss's couple cannot be called as couple(sums, slopes)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the loss couples sums but does not say of what
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

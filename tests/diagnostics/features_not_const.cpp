@@ -1,5 +1,5 @@
 // expect: features cannot be called: write position features(position in) const
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

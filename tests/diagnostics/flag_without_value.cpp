@@ -1,5 +1,5 @@
 // expect: takes_tokens, backward_reads_input, backward_reads_output, counts_flops and host_only are constants of the type: write static constexpr bool
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the layer has no forward: write auto forward(auto& at, auto x) const
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the loss's own loops touch rows, and the host does not reach the memory of this device
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: a loss is of one kind: it has term alone, or summary and couple, or rows alone
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: remember writes memory by at.write(tag, rows)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

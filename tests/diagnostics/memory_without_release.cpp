@@ -1,5 +1,5 @@
 // expect: the layer has memory but no release(at, x, dx) to take its gradient back to x
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

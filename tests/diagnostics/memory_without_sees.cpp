@@ -1,5 +1,5 @@
 // expect: the layer has memory (or a total) but does not say who reads it: write static constexpr auto sees = past
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the layer has memory but no remember(at, x) to write it
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: at.write belongs into remember(at, x)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

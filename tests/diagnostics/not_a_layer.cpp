@@ -1,5 +1,5 @@
 // expect: this type is no layer: give it forward(at, x, y) and backward(at, x, y, dy, dx)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: this type is no loss: give it term(statistics, token)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: at.write is for memory slots, at.states and at.recur for carries
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the layer has release(at, x, dx) but no memory whose gradient it could take
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the layer has remember(at, x) but no memory to write
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the loss's rows cannot be called as rows(on, first_row, y)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: a forward whose backward is derived names parameters and memory as at[tag]
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

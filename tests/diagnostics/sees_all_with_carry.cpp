@@ -1,5 +1,5 @@
 // expect: a layer that sees all cannot carry: make what carries a layer of its own
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the layer says sees = all but has no memory to read
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

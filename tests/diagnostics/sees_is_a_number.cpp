@@ -1,5 +1,5 @@
 // expect: 'sees' says what a row may look at: write static constexpr auto sees = row, past or all
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the layer says sees = past but has neither memory nor carry to see it through
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

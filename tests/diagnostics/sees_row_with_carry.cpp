@@ -1,5 +1,5 @@
 // expect: the layer says sees = row but has memory, a total or a carry, which other rows read
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the layer has side_loss(at) but no tally to make it of
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: slots cannot be called: write auto slots() const
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

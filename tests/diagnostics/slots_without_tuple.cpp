@@ -1,5 +1,5 @@
 // expect: slots() returns a std::tuple of slots
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the loss's summary cannot be called as summary(statistics, token)
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

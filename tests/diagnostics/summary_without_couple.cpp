@@ -1,5 +1,5 @@
 // expect: the loss sums up tokens but does nothing with the sums
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: a slot's tag has no name: give the tag's type a static constexpr const char* name
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the layer has a tally but no side_loss(at) to make a loss of it
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the loss's term cannot be called as term(statistics, token): write token_term
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

@@ -1,5 +1,5 @@
 // expect: the layer has a total, which every row of its segment reads: write sees = all
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

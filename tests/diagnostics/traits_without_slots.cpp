@@ -1,5 +1,5 @@
 // expect: layer_traits is specialised for this layer without all of its members: derive the specialisation from adapted_traits<layer, adapter>
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

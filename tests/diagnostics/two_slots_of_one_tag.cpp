@@ -1,5 +1,5 @@
 // expect: two slots of the layer have the same tag: give each slot a tag type of its own
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 using namespace streambp;
 

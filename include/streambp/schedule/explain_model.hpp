@@ -1,7 +1,7 @@
 // The likely mistakes in a composition, each as one sentence with its remedy.
 #pragma once
 
-#include "../traits/explain.hpp"
+#include "../model/explain.hpp"
 #include "section.hpp"
 
 namespace streambp {

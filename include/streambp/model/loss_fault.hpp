@@ -4,9 +4,9 @@
 #include <concepts>
 
 #include "../core/view.hpp"
-#include "loss_traits.hpp"
-#include "named.hpp"
-#include "probe.hpp"
+#include "../traits/loss_traits.hpp"
+#include "../traits/named.hpp"
+#include "../traits/probe.hpp"
 
 namespace streambp {
 

@@ -1,4 +1,4 @@
-#include <streambp/traits/explain.hpp>
+#include <streambp/model/explain.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,10 @@
 // What is wrong with a layer, if anything, as a value.
 #pragma once
 
-#include "declared.hpp"
-#include "phases.hpp"
-#include "probe.hpp"
+#include "../autodiff/derived.hpp"  // the traits of layers whose backward is derived
+#include "../traits/declared.hpp"
+#include "../traits/phases.hpp"
+#include "../traits/probe.hpp"
 
 namespace streambp {
 
