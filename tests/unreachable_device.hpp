@@ -107,10 +107,10 @@ class device : public primitives::counting<Scalar> {
   explicit device(int threads) : does_(threads) {}
 
   bool counts_only() const { return does_.counts_only(); }
-  static constexpr std::size_t packing_bytes(int threads) {
-    return cpu::device<Scalar>::packing_bytes(threads);
+  static constexpr std::size_t packing_bytes(int threads, position longest) {
+    return cpu::device<Scalar>::packing_bytes(threads, longest);
   }
-  void lend(std::byte* packing) { does_.lend(packing); }
+  void lend(std::byte* packing, position longest) { does_.lend(packing, longest); }
 
   // The pages are open while it lives.
   class running {

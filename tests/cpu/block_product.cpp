@@ -18,7 +18,7 @@ namespace {
 // One of the three products, and which of its factors are stored across.
 template <class S>
 struct form {
-  void (*multiply)(S*, view<const S>, view<const S>, view<S>, streambp::write);
+  void (*multiply)(packing_space<S>, view<const S>, view<const S>, view<S>, streambp::write);
   bool x_across, w_across;
 
   // Some rows of the product, some columns, some of the summed dimension.
@@ -70,19 +70,23 @@ auto naive(const form<S>& f, const factors<S>& in, streambp::write how) {
 template <class S>
 class packing_buffer {
   static constexpr std::size_t marks = 64;
+  position columns_;
   std::vector<S> store_;
 
+  position size() const { return blocking<S>::packing(columns_); }
+
  public:
-  packing_buffer()
-      : store_(blocking<S>::packing + 64 / sizeof(S) + marks, std::numeric_limits<S>::quiet_NaN()) {
-    std::fill_n(data() + blocking<S>::packing, marks, S(-77));
+  explicit packing_buffer(position columns = blocking<S>::columns)
+      : columns_(columns),
+        store_(std::size_t(size()) + 64 / sizeof(S) + marks, std::numeric_limits<S>::quiet_NaN()) {
+    std::fill_n(data().data + size(), marks, S(-77));
   }
-  S* data() {
+  packing_space<S> data() {
     const auto at = reinterpret_cast<std::uintptr_t>(store_.data());
-    return store_.data() + (64 - at % 64) % 64 / sizeof(S);
+    return {store_.data() + (64 - at % 64) % 64 / sizeof(S), columns_};
   }
   bool intact() {
-    const S* const end = data() + blocking<S>::packing;
+    const S* const end = data().data + size();
     return std::all_of(end, end + marks, [](S x) { return x == -77; });
   }
 };
@@ -110,6 +114,25 @@ TEST_CASE_TEMPLATE("block products are exact in whole numbers, and write their r
         CHECK(y.intact());
         CHECK(packing.intact());
       }
+}
+
+TEST_CASE_TEMPLATE("block products: bits do not depend on what they are packed in", S, float,
+                   double) {
+  using sizes = blocking<S>;
+  packing_buffer<S> whole;
+  for (const position columns : {sizes::panel, 2 * sizes::panel, sizes::columns_for(0)}) {
+    packing_buffer<S> small(columns);
+    for (const form<S>& f : forms<S>)
+      for (const shape s : shapes) {
+        const factors<S> in(f, s);
+        guarded<S> once = in.y, again = in.y;
+        f.multiply(whole.data(), *in.x, *in.w, *once, streambp::write::add);
+        f.multiply(small.data(), *in.x, *in.w, *again, streambp::write::add);
+        CHECK(same_bits(once, again));
+        CHECK(again.intact());
+        CHECK(small.intact());
+      }
+  }
 }
 
 TEST_CASE_TEMPLATE("block products: a row's bits in any rows, places, strides and threads", S,

@@ -19,9 +19,9 @@ inline namespace STREAMBP_ISA {
 
 // o and lse of a tile, for the heads that share one key and value head.
 template <class S>
-[[gnu::noinline]] void attend_tile(S* packing, const tile_heads& of, attention_scratch<S> at,
-                                   view<const S> q, view<const S> k, view<const S> v,
-                                   const S* sinks, view<S> o, view<S> lse) {
+[[gnu::noinline]] void attend_tile(packing_space<S> packing, const tile_heads& of,
+                                   attention_scratch<S> at, view<const S> q, view<const S> k,
+                                   view<const S> v, const S* sinks, view<S> o, view<S> lse) {
   const attention_shape& shape = of.shape;
   const view<const S> k_head = of.shared(k, shape.key_width);
   const view<const S> v_head = of.shared(v, shape.value_width);
@@ -58,8 +58,9 @@ template <class S>
 
 // Adds xᵀ w (keys, width) to the block's rows of a head; rows that do not exist stay in scratch.
 template <class S>
-[[gnu::noinline]] void add_to_block(S* packing, const key_block& block, view<const S> x,
-                                    view<const S> w, view<S> head, view<S> scratch) {
+[[gnu::noinline]] void add_to_block(packing_space<S> packing, const key_block& block,
+                                    view<const S> x, view<const S> w, view<S> head,
+                                    view<S> scratch) {
   if (!block.ragged())
     return transposed_times<S>(packing, x, w, head.rows_in(block.memory), write::add);
   transposed_times<S>(packing, x, w, scratch.middle_rows(0, block.keys), write::assign);
@@ -80,7 +81,8 @@ struct attention_gradient {
 // dq of a tile, and what it adds to dk, dv and dsinks, for the heads that share one key and value
 // head.
 template <class S>
-[[gnu::noinline]] void differentiate_tile(S* packing, const tile_heads& of, attention_scratch<S> at,
+[[gnu::noinline]] void differentiate_tile(packing_space<S> packing, const tile_heads& of,
+                                          attention_scratch<S> at,
                                           const attention_gradient<S>& in) {
   const attention_shape& shape = of.shape;
   const view<const S> k_head = of.shared(in.k, shape.key_width);

@@ -62,23 +62,25 @@ class block_product {
   static_assert(sizes::panel % traits::mr == 0 && sizes::columns % sizes::panel == 0);
   static_assert(sizes::height % traits::nr == 0 && sizes::rows % sizes::height == 0);
 
+  position columns_;
   S* w_;            // (columns, depth) as the kernel wants them
   S* x_;            // (rows, depth)
   view<S> last_x_;  // (height, depth)
   view<S> last_y_;  // (height, columns)
 
  public:
-  explicit block_product(S* packing)
-      : w_(packing),
-        x_(w_ + sizes::columns * sizes::depth),
+  explicit block_product(packing_space<S> packing)
+      : columns_(packing.columns),
+        w_(packing.data),
+        x_(w_ + columns_ * sizes::depth),
         last_x_(x_ + sizes::rows * sizes::depth, sizes::height, sizes::depth),
-        last_y_(last_x_.data + sizes::height * sizes::depth, sizes::height, sizes::columns) {}
+        last_y_(last_x_.data + sizes::height * sizes::depth, sizes::height, columns_) {}
 
   [[gnu::noinline]] void run(factor<S, AcrossX> x, factor<S, AcrossW> w, view<S> y, write how) {
     const position depth = x.depth(), whole = y.rows / sizes::height * sizes::height;
     if (depth == 0 && how == write::assign) assign_zero(y);
-    for (position j = 0; j < y.cols; j += sizes::columns) {
-      const view<S> tile = y.middle_cols(j, std::min(sizes::columns, y.cols - j));
+    for (position j = 0; j < y.cols; j += columns_) {
+      const view<S> tile = y.middle_cols(j, std::min(columns_, y.cols - j));
       for (position k = 0; k < depth; k += sizes::depth) {
         const position d = std::min(sizes::depth, depth - k);
         const write now = k == 0 ? how : write::add;
@@ -133,26 +135,29 @@ class block_product {
 
 }  // namespace kernel
 
+template <class S>
+using own_packing = std::type_identity_t<packing_space<S>>;
+
 // For use inside a task: `packing` is the thread's own, on.packing(thread). A row of y depends on
 // that row of x (column, in the last) alone: not on how many rows there are, nor on its place.
 
 // y (+)= x wᵀ: x (rows, depth), w (cols, depth), y (rows, cols).
 template <class S>
-void times_transposed(S* packing, std::type_identity_t<view<const S>> x,
+void times_transposed(own_packing<S> packing, std::type_identity_t<view<const S>> x,
                       std::type_identity_t<view<const S>> w, view<S> y, write how) {
   kernel::block_product<S, false, false>(packing).run({x}, {w}, y, how);
 }
 
 // y (+)= x w: x (rows, depth), w (depth, cols), y (rows, cols).
 template <class S>
-void times(S* packing, std::type_identity_t<view<const S>> x, std::type_identity_t<view<const S>> w,
-           view<S> y, write how) {
+void times(own_packing<S> packing, std::type_identity_t<view<const S>> x,
+           std::type_identity_t<view<const S>> w, view<S> y, write how) {
   kernel::block_product<S, false, true>(packing).run({x}, {w}, y, how);
 }
 
 // y (+)= xᵀ w: x (depth, rows), w (depth, cols), y (rows, cols).
 template <class S>
-void transposed_times(S* packing, std::type_identity_t<view<const S>> x,
+void transposed_times(own_packing<S> packing, std::type_identity_t<view<const S>> x,
                       std::type_identity_t<view<const S>> w, view<S> y, write how) {
   kernel::block_product<S, true, true>(packing).run({x}, {w}, y, how);
 }

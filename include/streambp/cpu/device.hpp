@@ -27,8 +27,11 @@ class workers {
 
   bool none() const { return pool_ == nullptr; }
   int threads() const { return pool_->threads(); }
-  Scalar* packing(int thread) const { return packing_ + thread * blocking<Scalar>::packing; }
-  void lend(Scalar* packing) { packing_ = packing; }
+  packing_space<Scalar> packing(int thread) const {
+    return {packing_.data + thread * blocking<Scalar>::packing(packing_.columns), packing_.columns};
+  }
+  // The first thread's; the others' follow.
+  void lend(packing_space<Scalar> packing) { packing_ = packing; }
 
   template <class Task>
   void parallel(position tasks, const Task& task) const {
@@ -43,12 +46,14 @@ class workers {
 
  private:
   std::unique_ptr<cpu::pool> pool_;
-  Scalar* packing_ = nullptr;
+  packing_space<Scalar> packing_ = nullptr;
   task_runner* runner_ = nullptr;
 };
 
 template <class Scalar>
 class device : public primitives::counting<Scalar> {
+  using sizes = blocking<Scalar>;
+
  public:
   using memory = mapped_block;
 
@@ -59,12 +64,16 @@ class device : public primitives::counting<Scalar> {
   bool counts_only() const { return workers_.none(); }
   int threads() const { return counts_only() ? 1 : workers_.threads(); }
 
-  // Bytes that `threads` threads need to pack the operands of products.
-  static constexpr std::size_t packing_bytes(int threads) {
-    return std::size_t(threads) * blocking<Scalar>::packing * sizeof(Scalar);
+  // Bytes that `threads` threads need to pack the operands of products of matrices that have no
+  // side longer than this.
+  static constexpr std::size_t packing_bytes(int threads, position longest = sizes::columns) {
+    return std::size_t(threads) * std::size_t(sizes::packing(sizes::columns_for(longest))) *
+           sizeof(Scalar);
   }
-  // packing_bytes(threads) bytes, 64-byte aligned.
-  void lend(std::byte* packing) { workers_.lend(reinterpret_cast<Scalar*>(packing)); }
+  // packing_bytes(threads, longest) bytes, 64-byte aligned.
+  void lend(std::byte* packing, position longest = sizes::columns) {
+    workers_.lend({reinterpret_cast<Scalar*>(packing), sizes::columns_for(longest)});
+  }
 
   cpu::workers<Scalar>* enter(const char*) { return counts_only() ? nullptr : &workers_; }
   void run_by(task_runner* by) { workers_.run_by(by); }

@@ -49,8 +49,8 @@ struct linear_attention_scratch {
 template <class S>
 class linear_attention_head {
  public:
-  linear_attention_head(const linear_attention_shape& shape, position head, S* packing,
-                        S* workspace)
+  linear_attention_head(const linear_attention_shape& shape, position head,
+                        packing_space<S> packing, S* workspace)
       : shape_(shape), head_(head), packing_(packing), scratch_(shape, workspace) {}
 
   struct inputs {
@@ -205,7 +205,7 @@ class linear_attention_head {
 
   linear_attention_shape shape_;
   position head_;
-  S* packing_;
+  packing_space<S> packing_;
   linear_attention_scratch<S> scratch_;
 };
 

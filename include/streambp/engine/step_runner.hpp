@@ -68,7 +68,7 @@ class step_runner {
     storage_.place(from, model(), plan_, facts_.couples);
     if constexpr (!Device::is_host) storage_.keep_sums_on_host();
     high_water_ = from.high();
-    on_.lend(storage_.packing.data);
+    on_.lend(storage_.packing.data, model().table.longest_side());
     initial_size_ = model().initial_size(plan_.shape.prefix);
   }
 

@@ -103,8 +103,9 @@ class storage {
     place_head(from, model, shape);
   }
 
-  void place_packing(arena& from, int threads) {
-    packing = from.take<std::byte>(1, position(Device::packing_bytes(threads)));
+  void place_packing(arena& from, const section_list& model, int threads) {
+    packing = from.take<std::byte>(
+        1, position(Device::packing_bytes(threads, model.table.longest_side())));
   }
   void place_stream(arena& from, const section_list& model, const layout_shape& shape) {
     stream = from.take<scalar>(shape.tokens, model.widest());
@@ -217,7 +218,7 @@ byte_table storage<Device>::place(arena& from, const section_list& model, const 
   };
 
   byte_table bytes;
-  place_packing(from, shape.threads);
+  place_packing(from, model, shape.threads);
   bytes.packing = since();
 
   checkpoints.assign(model.count(), {});

@@ -34,7 +34,7 @@ class stage_costs {
     cells_.checkpoints.resize(model.count());
     stream_ = placed([&](arena& a) { cells_.place_stream(a, model, shape_); });
     fixed_ = placed([&](arena& a) {
-      cells_.place_packing(a, shape_.threads);
+      cells_.place_packing(a, model, shape_.threads);
       cells_.place_boundaries(a, model, shape_);
       cells_.place_sums(a, model, frame, couples);
       cells_.place_stand_ins(a, model, frame);

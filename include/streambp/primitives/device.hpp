@@ -46,10 +46,11 @@ concept device = requires(D& on, position flops) {
 template <class D>
 concept computing_device = device<D> && std::default_initializable<D> &&
     std::constructible_from<D, int> && std::constructible_from<typename D::memory, std::size_t> &&
-    requires(D& on, std::byte* lent) {
-  // Bytes that the device works in while it runs, for so many threads; lent for its lifetime.
-  { D::packing_bytes(1) } -> std::convertible_to<std::size_t>;
-  on.lend(lent);
+    requires(D& on, std::byte* lent, position longest) {
+  // Bytes that the device works in while it runs, for so many threads and a model whose parameters
+  // have no side longer than that; lent for its lifetime.
+  { D::packing_bytes(1, longest) } -> std::convertible_to<std::size_t>;
+  on.lend(lent, longest);
 };
 
 // Rows of a workspace that a primitive may use: one a thread.

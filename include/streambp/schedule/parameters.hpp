@@ -1,6 +1,7 @@
 // Where each parameter of a model stands in the flat buffers, and what it is called.
 #pragma once
 
+#include <algorithm>
 #include <set>
 #include <span>
 #include <string>
@@ -30,6 +31,13 @@ struct parameter_table {
   std::vector<parameter_info> entries;
   position parameters = 0;  // scalars in the parameter buffer
   position gradients = 0;   // scalars in the gradient buffer; less by what is frozen
+
+  // Rows or columns of one of them, at most.
+  position longest_side() const {
+    position longest = 0;
+    for (const auto& entry : entries) longest = std::max({longest, entry.rows, entry.cols});
+    return longest;
+  }
 
   // Throws shape_error when there is none of that name.
   const parameter_info& operator[](const std::string& name) const {
