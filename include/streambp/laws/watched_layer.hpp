@@ -1,6 +1,7 @@
 // The traits of a layer under watch: each of its calls is made inside a watched_call.
 #pragma once
 
+#include "../engine/cell.hpp"
 #include "watched_call.hpp"
 
 namespace streambp {
