@@ -92,6 +92,8 @@ inline constexpr bool is_composition<named_of<F>> = true;
 template <class L>
 concept composable = is_composition<L> || declared_layer<L>;
 
+namespace detail {
+
 template <class L>
 constexpr bool explain_side() {
   if constexpr (is_composition<L>)
@@ -100,10 +102,12 @@ constexpr bool explain_side() {
     return explain_declared<L>();
 }
 
+}  // namespace detail
+
 // One side is enough to make it this library's |; the other one is asked for in words.
 template <class A, class B>
 requires(composable<A> || composable<B>) constexpr sequential<A, B> operator|(A first, B second) {
-  static_assert((explain_side<A>(), explain_side<B>(), true));
+  static_assert((detail::explain_side<A>(), detail::explain_side<B>(), true));
   return {std::move(first), std::move(second)};
 }
 

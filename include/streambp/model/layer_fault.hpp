@@ -38,6 +38,8 @@ enum class layer_fault : unsigned char {
   backward_of_other_form
 };
 
+namespace detail {
+
 // A specialization of layer_traits that adopts nothing has everything itself.
 template <class L>
 concept complete_traits = !written_out<L> || requires(const L& layer, position in) {
@@ -163,22 +165,24 @@ constexpr layer_fault fault_of_phases() {
   return layer_fault::none;
 }
 
+}  // namespace detail
+
 // The first fault of L, whose functions get an At.
 template <class L, class At = site_probe>
 constexpr layer_fault fault_of_layer() {
   using enum layer_fault;
   if constexpr (!declared_layer<L>)
     return not_declared;
-  else if constexpr (!complete_traits<L>)
+  else if constexpr (!detail::complete_traits<L>)
     return traits_incomplete;
-  else if constexpr (fault_of_constants<L>() != none)
-    return fault_of_constants<L>();
-  else if constexpr (fault_of_slots<L>() != none)
-    return fault_of_slots<L>();
-  else if constexpr (fault_of_reach<L>() != none)
-    return fault_of_reach<L>();
+  else if constexpr (detail::fault_of_constants<L>() != none)
+    return detail::fault_of_constants<L>();
+  else if constexpr (detail::fault_of_slots<L>() != none)
+    return detail::fault_of_slots<L>();
+  else if constexpr (detail::fault_of_reach<L>() != none)
+    return detail::fault_of_reach<L>();
   else
-    return fault_of_phases<L, At>();
+    return detail::fault_of_phases<L, At>();
 }
 
 }  // namespace streambp

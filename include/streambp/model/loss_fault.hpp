@@ -24,6 +24,8 @@ enum class loss_fault : unsigned char {
   average_of_other_form
 };
 
+namespace detail {
+
 template <class L>
 concept has_term = requires(const L& l, const row_statistics& s, const token& t) {
   { l.term(s, t) } -> std::convertible_to<token_term>;
@@ -42,13 +44,16 @@ concept has_rows = requires(const L& l, Device& on, position first,
   { l.rows(on, first, y) } -> std::convertible_to<double>;
 };
 
+}  // namespace detail
+
 // The first fault of L on a Device. A specialization of loss_traits is trusted.
 template <class L, class Device = probe_device>
 constexpr loss_fault fault_of_loss() {
   using enum loss_fault;
-  constexpr bool term = names_term<L> || has_term<L>, rows = names_rows<L> || has_rows<L, Device>,
-                 summary = names_summary<L> || has_summary<L>,
-                 couple = names_couple<L> || has_couple<L>;
+  constexpr bool term = names_term<L> || detail::has_term<L>,
+                 rows = names_rows<L> || detail::has_rows<L, Device>,
+                 summary = names_summary<L> || detail::has_summary<L>,
+                 couple = names_couple<L> || detail::has_couple<L>;
   if constexpr (!requires { typename loss_traits<L>::adopts; }) return none;
   constexpr bool reaches = [] {
     if constexpr (requires { loss_traits<L>::host_only; })
@@ -57,15 +62,15 @@ constexpr loss_fault fault_of_loss() {
       return true;
   }();
   if constexpr (loss_traits<L>::collects)
-    return !has_rows<L, Device> ? rows_of_other_form : reaches ? none : rows_of_the_host;
+    return !detail::has_rows<L, Device> ? rows_of_other_form : reaches ? none : rows_of_the_host;
   if (!term && !rows && !summary && !couple) return not_declared;
   if (int(term) + int(rows) + int(summary || couple) > 1) return two_kinds;
-  if (couple && !has_couple<L>) return couple_of_other_form;
+  if (couple && !detail::has_couple<L>) return couple_of_other_form;
   if (couple && !summary) return couple_without_summary;
-  if (summary && !has_summary<L>) return summary_of_other_form;
+  if (summary && !detail::has_summary<L>) return summary_of_other_form;
   if (summary && !couple) return summary_without_couple;
-  if (term && !has_term<L>) return term_of_other_form;
-  if (rows && !has_rows<L, Device>) return rows_of_other_form;
+  if (term && !detail::has_term<L>) return term_of_other_form;
+  if (rows && !detail::has_rows<L, Device>) return rows_of_other_form;
   if (!reaches) return rows_of_the_host;
   if constexpr (requires { L::average; })
     if constexpr (!requires(const L& l) {
