@@ -107,7 +107,7 @@ measurement measure(const settings& s) {
     result.cpu_seconds.push_back(double(std::clock() - cpu) / CLOCKS_PER_SEC);
   }
   if (restarted) result.resident = bench::most_resident_bytes() - resident;
-  result.flops = engine.flops();
+  result.flops = position(engine.flops());
   result.arena = engine.high_water();
   result.times = device::times;
   result.gradient_bits = bits_of(gradient);

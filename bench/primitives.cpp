@@ -67,7 +67,7 @@ void add_case(const std::string& name, setting on_what, position entries,
     const work work = prepare();
     machine m(on_what.threads);
     work.run(m.on);
-    const position flops = m.on.flops();
+    const big_count flops = m.on.flops();
     for (auto _ : state) {
       if (work.restore) {
         state.PauseTiming();
@@ -92,6 +92,8 @@ void add_case(const std::string& name, setting on_what, position entries,
 }
 
 // The three products of a linear layer.
+std::vector<position> listed(const edges& e) { return {e.begin(), e.end()}; }
+
 void add_products(position rows, position out, position in, setting on_what) {
   struct data {
     matrix x, dy, w;
@@ -99,8 +101,9 @@ void add_products(position rows, position out, position in, setting on_what) {
   };
   const auto make = [=] {
     const position grain = head_grain_of(geometry{}, out);
-    return std::make_shared<data>(data{matrix(rows, in), matrix(rows, out), matrix(out, in),
-                                       grain_edges(packed::one(rows), geometry{}.tile, grain)});
+    return std::make_shared<data>(
+        data{matrix(rows, in), matrix(rows, out), matrix(out, in),
+             listed(grain_edges(packed::one(rows), geometry{}.tile, grain))});
   };
   const auto add = [&](const char* name, auto product) {
     add_case(sentence(name, "/rows:", rows, "/out:", out, "/in:", in), on_what, 0,
@@ -130,12 +133,12 @@ void add_attention(position tokens, position rows, setting on_what) {
   };
   const row_range last{tokens - rows, tokens};
   const auto forward = [=](device& on, const data& d) {
-    attention_forward(on, shape, piece_list(d.samples, last), d.q, d.k, d.v, nullptr, d.o,
-                              d.lse, d.workspace);
+    attention_forward(on, shape, piece_list(d.samples, last), d.q, d.k, d.v, nullptr, d.o, d.lse,
+                      d.workspace);
   };
   const auto backward = [=](device& on, const data& d) {
-    attention_backward(on, shape, piece_list(d.samples, last), d.q, d.k, d.v, nullptr, d.o,
-                               d.lse, d.d_o, d.dq, d.dk, d.dv, nullptr, d.workspace);
+    attention_backward(on, shape, piece_list(d.samples, last), d.q, d.k, d.v, nullptr, d.o, d.lse,
+                       d.d_o, d.dq, d.dk, d.dv, nullptr, d.workspace);
   };
   const std::string where = sentence("/tokens:", tokens, "/rows:", rows);
   add_case("attention_forward" + where, on_what, 0,
@@ -159,10 +162,9 @@ void add_head_rows(position rows, position vocabulary, setting on_what) {
     const auto n = std::size_t(rows);
     std::vector<std::int32_t> first(n + 1);
     std::iota(first.begin(), first.end(), 0);
-    return std::make_shared<data>(
-        data{matrix(rows, vocabulary), matrix(rows, vocabulary), first,
-             std::vector<std::int32_t>(n, 1), std::vector<row_statistics>(n, {11, 0, 0}),
-             std::vector<row_gradient>(n, {1, -1, 0})});
+    return std::make_shared<data>(data{
+        matrix(rows, vocabulary), matrix(rows, vocabulary), first, std::vector<std::int32_t>(n, 1),
+        std::vector<row_statistics>(n, {11, 0, 0}), std::vector<row_gradient>(n, {1, -1, 0})});
   };
   const std::string where = sentence("/rows:", rows, "/vocabulary:", vocabulary);
   const position entries = rows * vocabulary;
@@ -175,7 +177,7 @@ void add_head_rows(position rows, position vocabulary, setting on_what) {
     const auto d = make();
     return work{[d](device& on) {
                   gradient_of_rows(on, {}, d->logits, d->first, d->targets, d->statistics,
-                                           d->slopes);
+                                   d->slopes);
                 },
                 [d] { d->logits.assign(d->raw); }};
   });
@@ -187,10 +189,11 @@ void add_row_maps(position rows, position width, position inner, setting on_what
     std::vector<position> grains;
   };
   const auto make = [=] {
-    return std::make_shared<data>(data{
-        matrix(rows, width), matrix(rows, width), matrix(rows, width), matrix(1, width),
-        matrix(1, width), matrix(rows, 1), matrix(rows, inner), matrix(rows, inner),
-        matrix(rows, inner), grain_edges(packed::one(rows), geometry{}.tile, geometry{}.grain)});
+    return std::make_shared<data>(
+        data{matrix(rows, width), matrix(rows, width), matrix(rows, width), matrix(1, width),
+             matrix(1, width), matrix(rows, 1), matrix(rows, inner), matrix(rows, inner),
+             matrix(rows, inner),
+             listed(grain_edges(packed::one(rows), geometry{}.tile, geometry{}.grain))});
   };
   const auto add = [&](const char* name, position cols, auto map) {
     add_case(sentence(name, "/rows:", rows, "/width:", cols), on_what, rows * cols, [=] {
@@ -199,18 +202,15 @@ void add_row_maps(position rows, position width, position inner, setting on_what
                   [d] { d->gate.assign(d->h), d->up.assign(d->h), d->dx.assign(d->x); }};
     });
   };
-  add("rms_norm_forward", width, [](device& on, const data& d) {
-    rms_norm_forward(on, d.x, d.gain, 1e-6, d.dy, d.inverse);
-  });
+  add("rms_norm_forward", width,
+      [](device& on, const data& d) { rms_norm_forward(on, d.x, d.gain, 1e-6, d.dy, d.inverse); });
   add("rms_norm_backward", width, [](device& on, const data& d) {
     rms_norm_backward(on, d.x, d.gain, d.inverse, d.dy, d.dx, d.dgain, d.grains);
   });
-  add("gated_forward", inner, [](device& on, const data& d) {
-    gated_forward(on, activation::silu, d.gate, d.up, d.gate);
-  });
-  add("gated_backward", inner, [](device& on, const data& d) {
-    gated_backward(on, activation::silu, d.gate, d.up, d.h);
-  });
+  add("gated_forward", inner,
+      [](device& on, const data& d) { gated_forward(on, activation::silu, d.gate, d.up, d.gate); });
+  add("gated_backward", inner,
+      [](device& on, const data& d) { gated_backward(on, activation::silu, d.gate, d.up, d.h); });
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ bool measure(const settings& s) {
   // Without recomputation: the prompt alone, and completions that find its memory ready.
   std::vector<position> alone;
   for (position c = 0; c <= s.completions; ++c) alone.push_back(c * s.length);
-  const position of_prompt = planner_for<S>(s, packed::one(s.prompt)).plain().flops,
+  const big_count of_prompt = planner_for<S>(s, packed::one(s.prompt)).plain().flops,
                  of_completions = planner_for<S>(s, packed(alone), s.prompt).plain().flops,
                  of_shared = planner_for<S>(s, one.samples()).plain().flops,
                  of_full = planner_for<S>(s, many.samples()).plain().flops;

@@ -103,11 +103,11 @@ class timed_device : public streambp::cpu::device<S> {
       start_ = std::chrono::steady_clock::now();
     }
     ~running() {
-      const position before = std::exchange(of_.counted_, of_.flops());
+      const streambp::big_count before = std::exchange(of_.counted_, of_.flops());
       if (own_ == nullptr) return;
       own_->seconds +=
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-      own_->flops += of_.flops() - before;
+      own_->flops += position(of_.flops() - before);
       ++own_->calls;
     }
     running(const running&) = delete;
@@ -123,7 +123,7 @@ class timed_device : public streambp::cpu::device<S> {
   };
   running enter(const char* name) { return {*this, name}; }
 
-  void count(position flops) {
+  void count(streambp::big_count flops) {
     counted_ = this->flops();
     base::count(flops);
   }
@@ -131,7 +131,7 @@ class timed_device : public streambp::cpu::device<S> {
   void in_head(bool head) { head_ = head; }
 
  private:
-  position counted_ = 0;  // FLOPs before the primitive that runs
+  streambp::big_count counted_;  // FLOPs before the primitive that runs
   bool head_ = false;
 };
 

@@ -17,7 +17,7 @@ template <class Model>
 struct run {
   double value;
   std::vector<double> gradient;
-  position flops;
+  big_count flops;
   std::vector<double> log_probabilities;
 };
 

@@ -27,7 +27,7 @@ struct outcome {
   std::vector<Scalar> gradient, d_rows, d_initial, last_results, trained;
   std::vector<double> log_probabilities;
   std::string refused, overflowed;  // in words
-  position flops = 0;
+  big_count flops;
 };
 
 void expect_same(const outcome<float>& a, const outcome<float>& b) {

@@ -71,3 +71,17 @@ TEST_CASE("arena: views have the shape asked for, on nothing no data") {
   CHECK(none.cols == 5);
   CHECK(none.stride == 5);
 }
+
+TEST_CASE("arena: what cannot be counted never becomes less again, and is never handed out") {
+  const position large = position(1) << 40;
+  arena nothing;
+  nothing.take<double>(large, 1 << 20);
+  nothing.take<double>(large, 1 << 21);
+  CHECK(nothing.used() == uncountable);
+  nothing.take<double>(large, 1);
+  CHECK(nothing.used() == uncountable);
+  CHECK(nothing.high() == uncountable);
+  alignas(64) std::byte block[64];
+  arena from(block, 64);
+  CHECK_THROWS_AS(from.take<double>(large, large), std::bad_alloc);
+}

@@ -485,7 +485,7 @@ TEST_CASE("attention counts the pairs that are seen") {
     problem<double> p(c.shape, several, c.prefix, c.sinks);
     const position pairs = p.naive(), kw = c.shape.key_width, vw = c.shape.value_width;
     device<double> on;
-    position forward = 0, backward = 0;
+    big_count forward, backward;
     const auto edges = tile_edges(several, c.shape.tile, 2);
     for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
       const piece_list pieces(several, {edges[i], edges[i + 1]}, c.prefix);

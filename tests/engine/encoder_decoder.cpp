@@ -115,7 +115,7 @@ outcome<Scalar> run(const two_models<Scalar>& t, const encoder_decoder_plan<Scal
     step.add_gradient(other.parameters, other.source_data(), other.target_data(), out.gradient);
   }
   out.gradient.assign(t.gradients(), Scalar(0));
-  const position before = step.flops();
+  const big_count before = step.flops();
   const std::int64_t asked = laws::allocations;
   out.value = step.add_gradient(t.parameters, t.source_data(), t.target_data(), out.gradient);
   CHECK(laws::allocations == asked);

@@ -54,7 +54,7 @@ TEST_CASE("bytes by hand: two stages, nothing kept") {
   CHECK(p.bytes.checkpoints == room(T, d));
   CHECK(p.bytes.stream == room(T, d));
   CHECK(p.bytes.kept == 0);
-  CHECK(p.bytes.sums == room(position(p.head_grains.size()), 1) + room(4, 1));
+  CHECK(p.bytes.sums == room(p.head_grains.size(), 1) + room(4, 1));
   CHECK(p.bytes.region == stand_ins + 2 * memories + saved_rows + working());
 }
 
@@ -253,7 +253,6 @@ TEST_CASE("bytes by hand: a checkpoint holds its stage's input") {
   step_plan p;
   p.shape.samples = samples;
   p.grains = p.head_grains = p.chunks = p.head_chunks = {0, T};
-  p.context_grains = p.context_chunks = {0};
   p.choice.stages = {{0, 1}, {1, 3}};
   arena nothing;
   CHECK(places.place(nothing, list, p, false).checkpoints == room(T, d));

@@ -59,17 +59,17 @@ std::vector<trace_event> expected_trace(const List& list, const step_plan& p) {
     const bool head = s.kind == sweep_kind::head || s.kind == sweep_kind::summarise;
     const bool down = head || s.kind == sweep_kind::descend;
     const auto& edges = head ? p.head_chunks : p.chunks;
-    const std::size_t chunks = edges.size() - 1 - (s.kind == sweep_kind::rebuild);
-    for (std::size_t i = 0; i < chunks; ++i) {
-      const std::size_t c = down ? chunks - 1 - i : i;
-      all.push_back({s, {edges[c], edges[c + 1]}});
+    const position chunks = edges.parts() - (s.kind == sweep_kind::rebuild);
+    for (position i = 0; i < chunks; ++i) {
+      const position c = down ? chunks - 1 - i : i;
+      all.push_back({s, edges.part(c)});
       // Where an interval of chunks ends, its carries come first.
-      const auto interval = std::size_t(p.choice.carry_interval);
+      const position interval = p.choice.carry_interval;
       if (s.kind != sweep_kind::descend || interval == 1 || i == 0 || (c + 1) % interval != 0 ||
           !carries(list, p.choice.stages[std::size_t(s.stage)]))
         continue;
-      for (std::size_t r = c + 1 - interval; r < c; ++r)
-        all.push_back({{sweep_kind::refill, s.stage}, {edges[r], edges[r + 1]}});
+      for (position r = c + 1 - interval; r < c; ++r)
+        all.push_back({{sweep_kind::refill, s.stage}, edges.part(r)});
     }
   }
   return all;

@@ -56,3 +56,30 @@ TEST_CASE("a budget that cannot be met says what would do, and what was asked fo
     CHECK(refused(1000).ends_with(sentence("; with one thread ", e.least)));
   }
 }
+
+TEST_CASE("2^40 tokens: a budget's reach, to 1/64 of the tokens") {
+  const packed tokens = packed::one(position(1) << 40);
+  const std::size_t least = planner_of<decltype(blocks(1))>(four, tokens, {}).search(true)->peak();
+  const auto p = plan<double>(four, cross_entropy{}, tokens, {.budget = 2 * least});
+  CHECK(p.limit.fits <= position(1) << 41);
+  CHECK(p.limit.next > (position(1) << 41) - (position(1) << 35));
+  CHECK(p.limit.next - p.limit.fits <= position(1) << 34);
+  CHECK(p.limit.bytes.total() > 2 * least);
+  CHECK(p.least_flops <= p.flops);
+}
+
+TEST_CASE("tokens that no number of bytes would do for are refused in words") {
+  const position width = position(1) << 16;
+  const auto wide =
+      embedding(19, width) |
+      repeat(1, residual(rms_norm(width) | causal_attention({.features = width, .heads = 2})) |
+                    residual(rms_norm(width) | swiglu(width, 12))) |
+      rms_norm(width) | linear(width, 19);
+  try {
+    plan<double>(wide, cross_entropy{}, packed::one(most_tokens));
+    FAIL("accepted");
+  } catch (const budget_error& e) {
+    CHECK(std::string(e.what()) ==
+          "plan: any exact plan of 17592186044416 tokens takes 2^64 bytes or more; give fewer");
+  }
+}

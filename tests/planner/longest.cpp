@@ -20,8 +20,8 @@ TEST_CASE("the edge between what fits and what does not, to a grain") {
           return byte_table{.region = 10 * std::size_t(samples.tokens())};
         };
         const position longest = tokens + edge;
-        const length_limit l =
-            longest_sequence(packed::one(tokens), grain, std::size_t(10 * longest), least);
+        const length_limit l = longest_sequence(packed::one(tokens), grain,
+                                                std::size_t(10 * longest), most_tokens, least);
         CAPTURE(tokens);
         CAPTURE(edge);
         CHECK(l.fits <= longest);
@@ -35,16 +35,18 @@ TEST_CASE("the edge between what fits and what does not, to a grain") {
       }
 }
 
-TEST_CASE("no end of tokens is asked about") {
-  position most = 0;
-  const length_limit l =
-      longest_sequence(packed::one(most_tokens / 2), 256, 1, [&](const packed& s) {
-        most = std::max(most, s.tokens());
-        return byte_table{};
-      });
-  CHECK(most == 2 * most_tokens);
-  CHECK(l.fits == most);
-  CHECK(l.next == 0);
+TEST_CASE("more tokens than can be planned for are not asked about") {
+  for (const position allowed : {1000, 1599, 1600, 3199}) {
+    position most = 0;
+    const length_limit l =
+        longest_sequence(packed::one(100), 256, 1, allowed, [&](const packed& s) {
+          most = std::max(most, s.tokens());
+          return byte_table{};
+        });
+    CHECK(most == (allowed < 1600 ? 800 : 1600));
+    CHECK(l.fits == most);
+    CHECK(l.next == 0);
+  }
 }
 
 TEST_CASE("a budget's reach: plans exist up to it and none one grain further") {

@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <sstream>
 #include <string>
 
+#include "../core/lengths.hpp"
 #include "small_models.hpp"
 
 using namespace streambp;
@@ -49,11 +52,11 @@ TEST_CASE("plain backpropagation: one stage, one chunk, nothing computed twice")
   const step_plan p = all.plain();
   CHECK(cuts_of(p) == cuts{0});
   CHECK(p.chunk_count() == 1);
-  CHECK(p.head_chunks == std::vector<position>{0, 61});
+  CHECK(p.head_chunks == edges{0, 61});
   CHECK_FALSE(p.choice.fuses_head);
   CHECK(p.choice.stages[0].keeps_chunk);
   flop_counts<cpu::device<double>> flops(all.sections(), p.shape);
-  position once = all.head_flops();
+  big_count once = all.head_flops();
   for (position s = 0; s < position(all.model().count()); ++s)
     once += flops.of(s, {0, 61}, {}) + flops.of(s, {0, 61}, {purpose::backward});
   CHECK(p.flops == once);
@@ -132,7 +135,7 @@ TEST_CASE("options that cannot be are refused in words") {
   CHECK(complaint({.grains = {12, 24}}) == "plan: a tile of 12 rows; it is 8, 16, 32 or 64");
   CHECK(complaint({.grains = {16, 8}}) == "plan: a grain of 8 rows holds no tile of 16");
   CHECK(complaint({.chunk = -8, .grains = grains}) ==
-        "plan: chunk is -8; it is 0, which leaves it out, or at most 68719476736");
+        "plan: chunk is -8; it is 0, which leaves it out, or at most 17592186044416");
   CHECK(complaint({.stage = -1, .grains = grains}) ==
         "plan: stage is -1; it is 0, which leaves it out, or at most 68719476736");
   const auto rows = linear(8, 5);
@@ -147,12 +150,14 @@ TEST_CASE("options that cannot be are refused in words") {
   CHECK(complaint([] {
           planner_of<model_type>(four, packed({0, position(1) << 62}), {.grains = grains});
         }) ==
-        "plan: 4611686018427387904 tokens of up to 19 features are more than 64 bits can count");
-  CHECK(complaint([] {
-          planner_of<model_type>(four, packed({0, position(1) << 27}), {.grains = {8, 8}});
+        "plan: 4611686018427387904 tokens of up to 19 features; at most 17592186044416 can be "
+        "planned for");
+  const auto wide = embedding(position(1) << 20, 1) | linear(1, position(1) << 20);
+  CHECK(complaint([&] {
+          planner_of<decltype(wide)>(wide, packed({0, (position(1) << 40) + 1}), {});
         }) ==
-        "plan: 134217728 tokens are 16777216 grains of 8 rows; a plan lists 4194304 at most, so "
-        "make grains larger or samples fewer");
+        "plan: 1099511627777 tokens of up to 1048576 features; at most 1099511627776 can be "
+        "planned for");
   CHECK(complaint({.context = samples, .context_features = 8, .grains = grains}) ==
         "plan: options.context is given, but no layer reads another stream");
   CHECK(complaint({.budget = std::size_t(-1), .grains = grains}) ==
@@ -194,4 +199,146 @@ TEST_CASE("choices that the engine could not run are refused in words") {
   CHECK(complaint([&] {
           coupled.complete({{{0, 9}}, 16, 16, true});
         }) == "plan: a coupled loss needs all rows before its gradient; the head cannot be fused");
+}
+
+// Plans of more tokens than a machine holds: arithmetic, compared with formulas by hand.
+namespace {
+
+__extension__ using wide = __int128;
+
+std::string digits(wide n) {
+  std::string text;
+  for (; n > 0; n /= 10) text.insert(text.begin(), char('0' + int(n % 10)));
+  return text;
+}
+std::string digits(big_count n) {
+  std::ostringstream text;
+  text << n;
+  return text.str();
+}
+
+constexpr position V = 152064, d = 4096, h = 11008;  // vocabulary, width, of the MLP
+
+// The types of blocks(), at the size of a model that people use.
+model_type large(position count) {
+  return embedding(V, d) |
+         repeat(count, residual(rms_norm(d) | causal_attention({.features = d, .heads = 32})) |
+                           residual(rms_norm(d) | swiglu(d, h))) |
+         rms_norm(d) | linear(d, V);
+}
+
+// One block of so wide rows.
+model_type blocks_of(position width) {
+  return embedding(19, width) |
+         repeat(1, residual(rms_norm(width) | causal_attention({.features = width, .heads = 2})) |
+                       residual(rms_norm(width) | swiglu(width, 12))) |
+         rms_norm(width) | linear(width, 19);
+}
+
+// A forward of attention and MLP, T rows and P pairs of a row and one that it sees; with backward.
+constexpr wide attention_both(wide T, wide P) { return 24 * T * d * d + 14 * P * d; }
+constexpr wide mlp_forward(wide T) { return 6 * T * d * h; }
+constexpr wide head_both(wide T) { return 6 * T * d * V; }
+
+wide pairs_of(const packed& samples) {
+  wide pairs = 0;
+  for (position s = 0; s < samples.segments(); ++s) {
+    const wide n = samples.segment(s).rows();
+    pairs += n * (n + 1) / 2;
+  }
+  return pairs;
+}
+
+// Of about so many tokens in all.
+packed ragged(position number, position tokens) {
+  dice draw(29);
+  std::vector<position> lengths(static_cast<std::size_t>(number));
+  for (position& n : lengths) n = draw(2 * tokens / number);
+  return packed_lengths(lengths);
+}
+
+}  // namespace
+
+TEST_CASE("2^30 and 2^40 tokens: FLOPs of plain backpropagation and of checkpointing") {
+  for (const packed& samples : {packed::one(position(1) << 30), packed::one(position(1) << 40),
+                                packed::one((position(1) << 40) - 12345),
+                                ragged(1000, position(1) << 30), ragged(1000, position(1) << 40)}) {
+    const wide T = samples.tokens(), P = pairs_of(samples);
+    CAPTURE(samples.tokens());
+    planner_of<model_type> all(large(2), samples, {});
+    const step_plan plain = all.plain();
+    const wide once = 2 * (attention_both(T, P) + 3 * mlp_forward(T)) + head_both(T);
+    CHECK(digits(plain.flops) == digits(once));
+    CHECK(plain.chunk_count() == 1);
+
+    // Stages of the embedding with an attention, an MLP, an attention, an MLP. A replay leaves out
+    // the product that gives the stage's result.
+    const step_plan p = all.complete({{{0, 2}, {2, 3}, {3, 4}, {4, 5}}, 4096, 512, false});
+    const wide again = 2 * (6 * T * d * d + 4 * P * d) + 2 * 4 * T * d * h;
+    CHECK(digits(p.flops) == digits(once + again));
+    CHECK(p.largest_chunk() == 4096);
+    CHECK(p.largest_head_chunk() == 512);
+    if (samples.segments() == 1) {
+      CHECK(p.chunk_count() == ceil_div(samples.tokens(), 4096));
+      CHECK(p.head_chunks.parts() == ceil_div(samples.tokens(), 512));
+    }
+  }
+}
+
+TEST_CASE("2^30 and 2^40 tokens: bytes grow by what each token takes") {
+  planner_of<model_type> short_one(large(2), packed::one(1 << 16), {});
+  for (const bool fuses : {false, true}) {
+    const plan_choice choice{{{0, 2}, {2, 4}, {4, 5}}, 4096, 1024, fuses};
+    const step_plan before = short_one.complete(choice);
+    for (const int power : {30, 40}) {
+      const auto T = std::size_t(1) << power, more = T - (1 << 16);
+      planner_of<model_type> all(large(2), packed::one(position(T)), {});
+      const step_plan p = all.complete(choice);
+      CHECK(p.bytes.packing == before.bytes.packing);
+      CHECK(p.bytes.checkpoints == 2 * T * d * 8);
+      CHECK(p.bytes.stream == T * d * 8);
+      CHECK(p.bytes.kept == 0);
+      // A grain of so wide a head is a tile.
+      CHECK(p.bytes.sums == (T / 64 + 1) * 8 / 64 * 64 + 64 + 64);
+      // Keys, values and their gradients of one stage.
+      CHECK(p.bytes.region == before.bytes.region + 4 * more * d * 8);
+      CHECK(p.chunk_count() == position(T / 4096));
+      CHECK(p.head_chunks.parts() == position(T / 1024));
+      CHECK(p.seal != before.seal);
+    }
+  }
+}
+
+TEST_CASE("2^40 tokens: the fastest plans for large and for small budgets, and the least") {
+  const packed samples = packed::one(position(1) << 40);
+  const std::size_t row = (std::size_t(1) << 40) * d * 8;  // a number wide, of all tokens
+  const auto searched = [&](plan_options o, bool smallest = false) {
+    return planner_of<model_type>(large(4), samples, o).search(smallest);
+  };
+  const step_plan least = *searched({}, true), free = *searched({}),
+                  some = *searched({.budget = least.peak() + 3 * row});
+  // The stream, and of one block keys, values and their gradients, or a checkpoint for it.
+  CHECK(least.peak() > 6 * row);
+  CHECK(least.peak() < 10 * row);
+  CHECK(some.peak() <= least.peak() + 3 * row);
+  CHECK(least.flops >= some.flops);
+  CHECK(some.flops >= free.flops);
+  CHECK_FALSE(searched({.budget = least.peak() - 64}).has_value());
+}
+
+TEST_CASE("2^63 bytes and more are no plan") {
+  // Plain backpropagation of 64 blocks passes 2^63 bytes; plans exist, and its FLOPs are known.
+  const wide T = wide(1) << 40;
+  planner_of<model_type> all(large(64), packed::one(position(T)),
+                             {.chunk = 4096, .stage = 1, .keep = false});
+  const step_plan plain = all.plain();
+  CHECK(plain.peak() == uncountable);
+  CHECK(digits(plain.flops) ==
+        digits(64 * (attention_both(T, T * (T + 1) / 2) + 3 * mlp_forward(T)) + head_both(T)));
+  CHECK(all.search()->peak() < unlimited);
+
+  const auto wide_rows = blocks_of(position(1) << 16);
+  CHECK_FALSE(planner_of<model_type>(wide_rows, packed::one(most_tokens), {}).search().has_value());
+  CHECK(planner_of<model_type>(wide_rows, packed::one(most_tokens), {}).search(true)->peak() ==
+        uncountable);
 }

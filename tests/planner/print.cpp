@@ -118,6 +118,9 @@ TEST_CASE("amounts in words") {
   CHECK(flops_in_words(999) == "999 FLOP");
   CHECK(flops_in_words(1000) == "1 kFLOP");
   CHECK(flops_in_words(738123456789) == "738.1 GFLOP");
+  CHECK(flops_in_words(big_count(738123456789) * 1000000000000) == "738.1 ZFLOP");
+  CHECK(flops_in_words(big_count(738123456789) * 1000000000000 * 100000000000000) ==
+        "7.381e+07 QFLOP");
   CHECK(percent(1., 3.) == "33.3 %");
   CHECK(percent(0., 0.) == "0.0 %");
   CHECK(counted(1, "chunk") == "1 chunk");

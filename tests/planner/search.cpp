@@ -158,3 +158,31 @@ TEST_CASE("search: a thinned front keeps its ends") {
   thin(short_one, 32);
   CHECK(short_one.size() == 60);
 }
+
+TEST_CASE("a recurrence of 2^30 and 2^40 tokens: states in two levels, FLOPs by hand") {
+  const auto model = recurrent();  // of width 8, with 4 states and an MLP of 12; 5 outputs
+  for (const position T : {position(1) << 30, position(1) << 40, (position(1) << 40) - 12345}) {
+    planner_of<decltype(model)> all(model, packed::one(T), {.features = 8});
+    const auto of = [&](position interval) {
+      return all.complete({{{0, 3}}, 4096, 4096, false, interval});
+    };
+    const position n = ceil_div(T, 4096), root = position(1) << (T < position(1) << 31 ? 9 : 14);
+    const step_plan dense = of(1), p = of(root);
+    REQUIRE(p.chunk_count() == n);
+    // A recurrence has products of 8 x 4, two before its states and one behind; a state is kept
+    // before each chunk, or of each interval and within one.
+    const position before = 2 * 2 * 8 * 4, behind = 2 * 4 * 8, mlp = 3 * 2 * 8 * 12,
+                   head = 2 * 8 * 5, forward = 2 * (before + behind) + mlp,
+                   replayed = before + behind + mlp + before;
+    CHECK(dense.flops == big_count(T) * (3 * forward + replayed + 3 * head));
+    const position refilled = (n - 1) / root * (root - 1) * 4096;
+    CHECK(p.flops == dense.flops + big_count(refilled) * replayed);
+    const auto states = [&](position rows) { return std::size_t(rows * 4 * 8 + 63) / 64 * 64; };
+    CHECK(dense.bytes.region - p.bytes.region ==
+          2 * (states(n + 1) - states(ceil_div(n, root) + root)));
+  }
+  const step_plan found =
+      *planner_of<decltype(model)>(model, packed::one(position(1) << 40), {.features = 8})
+           .search(true);
+  CHECK(found.choice.carry_interval > 1000);
+}

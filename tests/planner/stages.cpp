@@ -24,7 +24,7 @@ void sums_are_placements(const Model& model, plan_options options) {
     flop_counts<cpu::device<double>> flops(all.sections(), p.shape);
     stage_costs<cpu::device<double>> costs(list, flops, p, loss_traits<Loss>::couples);
     std::size_t persistent = 0, region = 0;
-    position total = all.head_flops();
+    big_count total = all.head_flops();
     for (const stage_plan& s : c.stages) {
       const stage_cost own = costs.of(s);
       persistent += own.persistent;

@@ -6,7 +6,6 @@
 
 using namespace streambp;
 
-using edges = std::vector<position>;
 
 TEST_CASE("bytes by place sum to the peak") {
   step_plan p;
@@ -36,25 +35,4 @@ TEST_CASE("head chunks run over all rows, or inside every chunk") {
   CHECK(head_chunk_edges(grains, {0, 24, 37}, 16, true) == edges{0, 16, 24, 37});
   CHECK(head_chunk_edges(grains, {0, 24, 37}, 1, true) == grains);
   CHECK(head_chunk_edges(grains, {0, 24, 37}, 100, true) == edges{0, 24, 37});
-}
-
-TEST_CASE("whatever the offsets: head chunks are runs of whole head grains inside one chunk") {
-  dice draw(3);
-  for (int round = 0; round < 200; ++round) {
-    const packed samples = random_samples(draw, 8);
-    if (samples.tokens() == 0) continue;
-    const edges grains = grain_edges(samples, 8, 24), heads = grain_edges(samples, 8, 8, grains),
-                chunks = chunk_edges(grains, 1 + draw(120));
-    const position rows = 1 + draw(60);
-    const edges inside = head_chunk_edges(heads, chunks, rows, true);
-    REQUIRE(inside.front() == 0);
-    REQUIRE(inside.back() == samples.tokens());
-    REQUIRE(std::includes(heads.begin(), heads.end(), inside.begin(), inside.end()));
-    REQUIRE(std::includes(inside.begin(), inside.end(), chunks.begin(), chunks.end()));
-    for (std::size_t i = 1; i < inside.size(); ++i) {
-      REQUIRE(inside[i] > inside[i - 1]);
-      REQUIRE((inside[i] - inside[i - 1] <= rows ||
-               inside[i] == *std::upper_bound(heads.begin(), heads.end(), inside[i - 1])));
-    }
-  }
 }

@@ -118,8 +118,12 @@ TEST_CASE("carries in two levels: each interval's states come again when the swe
     CHECK((all.front() == "refill 2-5!") == (c == 5 || c == 2));
   }
   for_each_pass(sweep_kind::descend, s, states, [&](const pass& p) {
-    if (p.why == purpose::refill && p.before == 5) CHECK(p.chunks == row_range{3, 5});
-    if (p.why == purpose::refill && p.before == 2) CHECK(p.chunks == row_range{0, 2});
+    if (p.why == purpose::refill) {
+      CHECK(p.run_at(5) == row_range{3, 5});
+      CHECK(p.run_at(2) == row_range{0, 2});
+    } else if (moment_of(p.why) == moment::at_chunk) {
+      CHECK(p.run_at(5) == row_range{5, 6});
+    }
   });
   // An interval behind the last edge, of one chunk: its end stands where the first state of the
   // interval before it stood.

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <new>
 
+#include "bytes.hpp"
 #include "view.hpp"
 
 namespace streambp {
 
 // Without a block it only counts: the same layout code first predicts the bytes, then takes them.
+// What 64 bits cannot count stays uncountable.
 class arena {
  public:
   arena() = default;
@@ -19,7 +21,7 @@ class arena {
   template <class T>
   view<T> take(position rows, position cols) {
     std::byte* at = base_ ? base_ + used_ : nullptr;
-    used_ += (std::size_t(rows) * std::size_t(cols) * sizeof(T) + 63) / 64 * 64;
+    used_ = sum_of_bytes(used_, bytes_of_rows(std::size_t(rows), std::size_t(cols), sizeof(T)));
     high_ = std::max(high_, used_);
     if (base_ && used_ > size_) throw std::bad_alloc();
     return {reinterpret_cast<T*>(at), rows, cols};

@@ -13,6 +13,9 @@ using position = std::int64_t;
 // Of sizes that a user names: their products with each other must not pass 2^63.
 inline constexpr position largest_size = position(1) << 36;
 
+// Of one axis: counts grow with its square, and their 127 bits must hold that times widths.
+inline constexpr position most_tokens = position(1) << 44;
+
 // The rows [first, last).
 struct row_range {
   position first = 0;

@@ -52,7 +52,7 @@ struct encoder_decoder_plan {
   typed_plan<Scalar> encoder, decoder;
   std::size_t shared = 0;  // bytes of the encoder's rows and their gradient
   std::size_t peak() const { return encoder.peak() + decoder.peak() + shared; }
-  position flops() const { return encoder.flops + decoder.flops; }
+  big_count flops() const { return encoder.flops + decoder.flops; }
 };
 
 // Parameters and gradients of the two models stand one after the other: the encoder's first.
@@ -77,7 +77,7 @@ class encoder_decoder {
   std::size_t high_water() const {
     return encoder_.high_water() + decoder_.high_water() + plan_.shared;
   }
-  position flops() const { return encoder_.flops() + decoder_.flops(); }
+  big_count flops() const { return encoder_.flops() + decoder_.flops(); }
 
   // As basic_engine: `source` is the encoder's batch, `target` the decoder's, with the labels.
   double add_gradient(std::span<const Scalar> parameters, const batch<Scalar>& source,

@@ -9,8 +9,8 @@ template <class Device>
 void step_runner<Device>::run_head_forward(row_range rows, view<scalar> x) {
   if (!model().has_head()) return copy(on_, x, head_result(rows.rows()));
   sections_->forward(on_, position(model().count()), storage_.head.cell,
-                     place_of(rows, plan_.head_grains), {{}, x}, head_result(rows.rows()),
-                     visit{purpose::forward_kept});
+                     place_of(rows, plan_.head_grains, head_listed_), {{}, x},
+                     head_result(rows.rows()), visit{purpose::forward_kept});
 }
 
 // x: the trunk's rows. dx: where their gradient goes; may be x.
@@ -60,11 +60,8 @@ void step_runner<Device>::run_loss(row_range rows, view<scalar> x, view<scalar> 
   if (!gradient) look_at(result, rows, position(model().count()));
   if (dy.data != result.data) copy(on_, result, dy);
 
-  const chunk_place at = place_of(rows, plan_.head_grains);
-  const position first_grain =
-      position(std::lower_bound(plan_.head_grains.begin(), plan_.head_grains.end(), rows.first) -
-               plan_.head_grains.begin());
-  double* const values = storage_.grain_values.data + first_grain;
+  const chunk_place at = place_of(rows, plan_.head_grains, head_listed_);
+  double* const values = storage_.grain_values.data + plan_.head_grains.lower_bound(rows.first);
   if (!facts_.couples)  // a coupled loss has one value, set when its sums were complete
     for (std::size_t g = 0; g + 1 < at.grains.size(); ++g) values[g] = 0;
 
@@ -117,10 +114,9 @@ void step_runner<Device>::visit_heads(const sweep& s) {
   const head_visit why = s.kind == sweep_kind::head        ? head_visit::gradient
                          : s.kind == sweep_kind::summarise ? head_visit::summarise
                                                            : reading_;
-  const std::size_t n = plan_.head_chunks.size() - 1;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t c = descends(s.kind) ? n - 1 - i : i;
-    const row_range rows{plan_.head_chunks[c], plan_.head_chunks[c + 1]};
+  const position n = plan_.head_chunks.parts();
+  for (position i = 0; i < n; ++i) {
+    const row_range rows = plan_.head_chunks.part(descends(s.kind) ? n - 1 - i : i);
     const view<scalar> h = storage_.stream.middle_cols(0, model().trunk_width()).rows_in(rows);
     if (trace_) trace_->push_back({s, rows});
     visit_head(rows, h, h, why);

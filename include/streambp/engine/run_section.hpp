@@ -52,7 +52,7 @@ void count_if_it_counts(Device& on, const Call& call) {
   if constexpr (layer_traits<Layer>::counts_flops) {
     call();
   } else if (!on.counts_only()) {
-    const position before = on.flops();
+    const big_count before = on.flops();
     call();
     on.reset_flops(before);
   }

@@ -16,7 +16,7 @@ void step_runner<Device>::start_memory(position i) {
     copy(on_, own.initial, own.value.middle_rows(0, plan_.shape.prefix));
   });
   if (!instance(i).crosses) return;
-  for (std::size_t c = 0; c + 1 < plan_.context_chunks.size(); ++c) {
+  for (position c = 0; c < plan_.context_chunks.parts(); ++c) {
     const chunk_place at = context_place(c);
     sections_->context(on_, i, cell(i), at, context_rows(at), {});
   }
@@ -30,7 +30,7 @@ void step_runner<Device>::finish_memory(position i) {
       add(on_, own.gradient.middle_rows(0, plan_.shape.prefix), own.d_initial);
     });
   if (!instance(i).crosses) return;
-  for (std::size_t c = plan_.context_chunks.size() - 1; c-- > 0;) {
+  for (position c = plan_.context_chunks.parts(); c-- > 0;) {
     const chunk_place at = context_place(c);
     sections_->context(on_, i, cell(i), at, context_rows(at), data_->d_context.rows_in(at.rows));
   }
@@ -48,9 +48,8 @@ void step_runner<Device>::for_each_prefix(position i, const F& f) {
 }
 
 template <class Device>
-chunk_place step_runner<Device>::context_place(std::size_t chunk) const {
-  chunk_place at = place_of({plan_.context_chunks[chunk], plan_.context_chunks[chunk + 1]},
-                            plan_.context_grains);
+chunk_place step_runner<Device>::context_place(position chunk) {
+  chunk_place at = place_of(plan_.context_chunks.part(chunk), plan_.context_grains, listed_);
   at.samples = &plan_.shape.context;
   at.prefix = 0;
   return at;

@@ -70,6 +70,9 @@ class step_runner {
     high_water_ = from.high();
     on_.lend(storage_.packing.data, model().table.longest_side());
     initial_size_ = model().initial_size(plan_.shape.prefix);
+    listed_.resize(std::size_t(std::max(most_edges(plan_.grains, plan_.chunks),
+                                        most_edges(plan_.context_grains, plan_.context_chunks))));
+    head_listed_.resize(std::size_t(most_edges(plan_.head_grains, plan_.head_chunks)));
   }
 
   const parameter_table& parameters() const { return model().table; }
@@ -154,7 +157,7 @@ class step_runner {
   bool counts(const batch_type& data, position segment) const;
 
   // Primitives' FLOPs since construction or the last reset.
-  position flops() const { return on_.flops(); }
+  big_count flops() const { return on_.flops(); }
   void reset_flops() { on_.reset_flops(); }
 
   void trace(std::vector<trace_event>* into) { trace_ = into; }
@@ -237,8 +240,8 @@ class step_runner {
   void run_heads_of(const sweep& s, const chunk_place& at, bool gradient);
   view<scalar> gradient_rows(row_range rows) const;
   void couple(bool wants_gradient);
-  chunk_place place_of(position index) const;
-  chunk_place place_of(row_range rows, const std::vector<position>& grains) const;
+  chunk_place place_of(position index);
+  chunk_place place_of(row_range rows, const edges& grains, std::vector<position>& listed) const;
   section_input<scalar> input_of_stage(position s, const chunk_place& at);
   section_input<scalar> input_of(position section, const chunk_place& at);
   view<scalar> result_of(position section, const chunk_place& at);
@@ -257,7 +260,7 @@ class step_runner {
   template <class F>
   void for_each_prefix(position section, const F& f);
   void add_side_losses();
-  chunk_place context_place(std::size_t chunk) const;
+  chunk_place context_place(position chunk);
   view<scalar> context_rows(const chunk_place& at);
 
   // In head.hpp.
@@ -283,7 +286,8 @@ class step_runner {
   std::vector<stage_facts> stages_;
   std::vector<sweep> reading_sweeps_;
   typename Device::memory block_;
-  mutable Device on_;  // its threads start when the bytes are there
+  mutable Device on_;                           // its threads start when the bytes are there
+  std::vector<position> listed_, head_listed_;  // grains of the chunk, and of the head chunk
   std::size_t high_water_ = 0;
   position initial_size_ = 0;
   std::function<void(position, position)> hook_;

@@ -155,7 +155,7 @@ class storage {
   void place_sums(arena& from, const section_list& model, const step_plan& p, bool couples) {
     for (position i = 0; i < position(model.count()); ++i) place_tallies(from, model[i], cell(i));
     if (model.tallies()) section_values = from.take<double>(position(model.count()), 1);
-    grain_values = from.take<double>(position(p.head_grains.size()), 1);
+    grain_values = from.take<double>(p.head_grains.size(), 1);
     segment_scales = from.take<double>(p.shape.samples.segments(), 1);
     if (!couples) return;
     segment_sums = from.take<double>(p.shape.samples.segments(), 1);

@@ -34,11 +34,12 @@ void step_runner<Device>::read(head_visit what) {
     visit_heads({sweep_kind::summarise, stage_count() - 1});
 }
 
+// The grains of the rows are listed in `listed`, which lives as long as the place.
 template <class Device>
-chunk_place step_runner<Device>::place_of(row_range rows,
-                                          const std::vector<position>& grains) const {
-  const auto first = std::lower_bound(grains.begin(), grains.end(), rows.first);
-  const auto last = std::lower_bound(first, grains.end(), rows.last);
+chunk_place step_runner<Device>::place_of(row_range rows, const edges& grains,
+                                          std::vector<position>& listed) const {
+  const position first = grains.lower_bound(rows.first), last = grains.lower_bound(rows.last);
+  for (position i = first; i <= last; ++i) listed[std::size_t(i - first)] = grains[i];
   chunk_place at;
   at.rows = rows;
   at.samples = &plan_.shape.samples;
@@ -46,7 +47,7 @@ chunk_place step_runner<Device>::place_of(row_range rows,
   at.tile = plan_.shape.grains.tile;
   at.context = &plan_.shape.context;
   at.snapshot = plan_.carry_snapshots();
-  at.grains = {grains.data() + (first - grains.begin()), std::size_t(last - first) + 1};
+  at.grains = {listed.data(), std::size_t(last - first) + 1};
   at.sample_ids = data_->sample_ids;
   at.seed = data_->seed;
   at.step = data_->step;
@@ -54,9 +55,8 @@ chunk_place step_runner<Device>::place_of(row_range rows,
 }
 
 template <class Device>
-chunk_place step_runner<Device>::place_of(position index) const {
-  const auto i = std::size_t(index);
-  chunk_place at = place_of({plan_.chunks[i], plan_.chunks[i + 1]}, plan_.grains);
+chunk_place step_runner<Device>::place_of(position index) {
+  chunk_place at = place_of(plan_.chunks.part(index), plan_.grains, listed_);
   at.index = index;
   return at;
 }
@@ -114,8 +114,7 @@ void step_runner<Device>::run_over_chunks(const sweep& s) {
   for (position i = chunks.first; i < chunks.last; ++i) {
     // Last chunk first: a row's gradient is final once every later reader is done.
     const position c = descends(s.kind) ? chunks.last - 1 - i : i;
-    if (trace_)
-      trace_->push_back({s, {plan_.chunks[std::size_t(c)], plan_.chunks[std::size_t(c) + 1]}});
+    if (trace_) trace_->push_back({s, plan_.chunks.part(c)});
     at_moment(moment::at_chunk, [&](const pass& p) {
       if (p.comes_at(c)) run_at(s, p, c);
     });
@@ -146,7 +145,8 @@ void step_runner<Device>::run_once(const sweep& s, const pass& p) {
 template <class Device>
 void step_runner<Device>::run_at(const sweep& s, const pass& p, position chunk) {
   if (p.why == purpose::refill) {
-    for (position c = p.chunks.first; c < p.chunks.last; ++c) {
+    const row_range chunks = p.run_at(chunk);
+    for (position c = chunks.first; c < chunks.last; ++c) {
       const chunk_place at = place_of(c);
       if (trace_) trace_->push_back({{sweep_kind::refill, s.stage}, at.rows});
       run_sections_forward(s, p, at);
@@ -210,12 +210,9 @@ void step_runner<Device>::run_heads_of(const sweep& s, const chunk_place& at, bo
   const auto& edges = plan_.head_chunks;
   const view<scalar> results = result_of(stage(s.stage).own_last - 1, at),
                      d = gradient ? gradient_rows(at.rows) : view<scalar>{};
-  const auto begin = std::lower_bound(edges.begin(), edges.end(), at.rows.first),
-             end = std::lower_bound(begin, edges.end(), at.rows.last);
-  const auto n = end - begin;
-  for (std::ptrdiff_t i = 0; i < n; ++i) {
-    const auto edge = begin + (gradient ? n - 1 - i : i);
-    const row_range rows{edge[0], edge[1]};
+  const position begin = edges.lower_bound(at.rows.first), end = edges.lower_bound(at.rows.last);
+  for (position i = begin; i < end; ++i) {
+    const row_range rows = edges.part(gradient ? begin + end - 1 - i : i);
     const position local = rows.first - at.rows.first;
     visit_head(rows, results.middle_rows(local, rows.rows()),
                gradient ? d.middle_cols(0, model().trunk_width()).middle_rows(local, rows.rows())

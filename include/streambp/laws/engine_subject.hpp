@@ -180,7 +180,7 @@ class engine_stepper : public stepper {
     if (!b.intact(data))
       r.add(law::memory, sentence("a step wrote to its inputs or outside its outputs; ", words(p)));
     // Where no label counts nothing runs.
-    const position planned = engine_.share_of_window(b.batch) > 0 ? p.flops : 0;
+    const big_count planned = engine_.share_of_window(b.batch) > 0 ? p.flops : 0;
     if (engine_.flops() != planned)
       r.add(law::flops, sentence("primitives counted ", engine_.flops(), " FLOPs, ", planned,
                                  " were planned; ", words(p)));

@@ -7,6 +7,8 @@
 
 #include "../engine/section_runner.hpp"
 #include "../engine/storage.hpp"
+#include "../schedule/visit.hpp"
+#include "sum_of_concave.hpp"
 
 namespace streambp {
 
@@ -43,25 +45,37 @@ class flop_counts {
   }
 
   // Of one visit of a section.
-  position of(position i, row_range rows, const visit& why) {
-    const auto& instance = model_[i];
+  big_count of(position i, row_range rows, const visit& why) {
     if (rows.rows() <= 0) return 0;
-    const question key{instance.type, rows.first, rows.last,
-                       why.why,       why.result, why.keeps_outputs};
+    const question key{model_[i].type, rows.first, rows.last,
+                       why.why,        why.result, why.keeps_outputs};
     if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
-    const chunk_place at = place(rows);
-    const view<scalar> x{nullptr, rows.rows(), instance.in()},
-        y{nullptr, rows.rows(), instance.out};
-    on_.reset_flops();
-    auto& cell = cells_.cells[std::size_t(i)];
-    if (why.why == purpose::backward)
-      sections_.backward(on_, i, cell, at, {tokens(rows), x}, y, y, why);
-    else
-      sections_.forward(on_, i, cell, at, {tokens(rows), x}, y, why);
-    return answers_[key] = on_.flops();
+    return answers_[key] = ask(i, rows, why);
+  }
+  // Of visits of the frame's chunks but each interval's last one, in a pass of intervals.
+  big_count of_intervals(position i, const step_plan& frame, const pass& p, const visit& why) {
+    const question key{model_[i].type, frame.choice.chunk, p.interval,
+                       why.why,        why.result,         why.keeps_outputs};
+    if (const auto known = of_intervals_.find(key); known != of_intervals_.end())
+      return known->second;
+    const edges& chunks = frame.chunks;
+    const position n = p.interval, intervals = p.chunks.last / n;
+    big_count total;
+    for (position k = 0, alike = 0; k < intervals; k += alike) {
+      const position first = chunks[k * n], rows = chunks[(k + 1) * n] - first,
+                     segment = shape_.samples.segment(shape_.samples.segment_at(first)).last;
+      alike = std::min({chunks.repetition_at(first).times(first, rows),
+                        std::max((segment - first) / rows, position(1)), intervals - k});
+      // A row takes more FLOPs the more rows it sees, up to a window: of equal intervals in one
+      // segment they are concave in the interval's place.
+      total += sum_of_concave(k, k + alike - 1, [&](position at) {
+        return ask(i, {chunks[at * n], chunks[(at + 1) * n - 1]}, why);
+      });
+    }
+    return of_intervals_[key] = total;
   }
   // The other stream's memory of a section, written or taken through.
-  position context(position i, bool backward) {
+  big_count context(position i, bool backward) {
     if (!model_[i].crosses) return 0;
     chunk_place at = place({0, shape_.context.tokens()});
     at.samples = &shape_.context;
@@ -71,7 +85,7 @@ class flop_counts {
     return on_.flops();
   }
   // Forward, or forward and backward, of the head over all rows.
-  position head(bool backward) {
+  big_count head(bool backward) {
     if (!model_.has_head()) return 0;
     const chunk_place at = place({0, shape_.samples.tokens()});
     const view<scalar> x{nullptr, at.rows.rows(), model_.head.in()};
@@ -86,6 +100,20 @@ class flop_counts {
   }
 
  private:
+  big_count ask(position i, row_range rows, const visit& why) {
+    const auto& instance = model_[i];
+    const chunk_place at = place(rows);
+    const view<scalar> x{nullptr, rows.rows(), instance.in()},
+        y{nullptr, rows.rows(), instance.out};
+    on_.reset_flops();
+    auto& cell = cells_.cells[std::size_t(i)];
+    if (why.why == purpose::backward)
+      sections_.backward(on_, i, cell, at, {tokens(rows), x}, y, y, why);
+    else
+      sections_.forward(on_, i, cell, at, {tokens(rows), x}, y, why);
+    return on_.flops();
+  }
+
   using question = std::tuple<int, position, position, purpose, bool, bool>;
 
   // No token is looked at: only their number counts.
@@ -111,7 +139,7 @@ class flop_counts {
   const plan_shape& shape_;
   storage<Device> cells_;
   Device on_;  // counts only
-  std::map<question, position> answers_;
+  std::map<question, big_count> answers_, of_intervals_;
   mutable std::array<position, 2> edges_{};
 };
 

@@ -16,6 +16,10 @@ step_plan fastest_plan(plan_maker<Device>& search, const packed& samples,
   const auto best = search.search();
   if (!best) {
     const step_plan least = *search.search(true);
+    if (least.peak() == uncountable)
+      throw budget_error(sentence("plan: any exact plan of ", samples.tokens(),
+                                  " tokens takes 2^64 bytes or more; give fewer"),
+                         least.peak());
     std::string said =
         sentence("plan: no exact plan of ", samples.tokens(), " tokens fits ", options.budget,
                  " bytes (", bytes_in_words(options.budget), "); the least is ", least.peak(),
@@ -35,12 +39,13 @@ step_plan fastest_plan(plan_maker<Device>& search, const packed& samples,
   step_plan p = *best;
   p.least_flops = search.plain().flops;
   if (p.budget != 0)
-    p.limit = longest_sequence(samples, options.grains.grain, p.budget, [&](const packed& longer) {
-      plan_options o = options;
-      o.keep = false;  // what is kept costs bytes, and so does a larger head chunk
-      o.head_chunk = 1;
-      return search.with(longer, o).search(true)->bytes;
-    });
+    p.limit = longest_sequence(
+        samples, options.grains.grain, p.budget, search.longest(), [&](const packed& longer) {
+          plan_options o = options;
+          o.keep = false;  // what is kept costs bytes, and so does a larger head chunk
+          o.head_chunk = 1;
+          return search.with(longer, o).search(true)->bytes;
+        });
   return p;
 }
 

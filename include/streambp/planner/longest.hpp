@@ -17,15 +17,13 @@ inline packed lengthened(const packed& samples, position more) {
                                    : packed(std::move(offsets));
 }
 
-// Longer sequences are not asked about: a plan lists their grains.
-inline constexpr position most_tokens = position(1) << 23;
-
 // Makes the last sample longer, to twice the tokens and twice again at most 10 times, then halves
 // what is left between a length that fits and one that does not, down to a grain or 1/64 of the
-// tokens. least(samples) is the byte_table of the least plan. Requires that the samples given fit.
+// tokens, never beyond `most` tokens. least(samples) is the byte_table of the least plan. Requires
+// that the samples given fit.
 template <class Least>
 length_limit longest_sequence(const packed& samples, position grain, std::size_t budget,
-                              const Least& least) {
+                              position most, const Least& least) {
   const position tokens = samples.tokens(), step = std::max(grain, tokens / 64);
   length_limit limit{tokens, 0, {}};
   const auto try_length = [&](position length) {
@@ -37,8 +35,7 @@ length_limit longest_sequence(const packed& samples, position grain, std::size_t
       limit.bytes = bytes;
     }
   };
-  for (int doublings = 0; doublings < 10 && limit.next == 0 && limit.fits <= most_tokens;
-       ++doublings)
+  for (int doublings = 0; doublings < 10 && limit.next == 0 && limit.fits <= most / 2; ++doublings)
     try_length(2 * limit.fits);
   while (limit.next - limit.fits > step)
     try_length(limit.fits + (limit.next - limit.fits + step) / 2 / step * step);

@@ -43,9 +43,6 @@ inline std::vector<position> sizes(position grain, position all, position forced
 
 }  // namespace detail
 
-// A plan lists the edges of its grains.
-inline constexpr position most_grains = position(1) << 22;
-
 // A model of more sections is cut at regular distances between its blocks, so that the search stays
 // short.
 inline constexpr position most_free_sections = 18;
@@ -61,12 +58,7 @@ class plan_maker {
         couples_(couples),
         options_(options) {
     check(samples, options);
-    check_sizes(samples.tokens());
-    for (const packed* axis : {&samples, &options.context})
-      if (const position listed = axis->tokens() / options.grains.grain; listed > most_grains)
-        throw shape_error(sentence("plan: ", axis->tokens(), " tokens are ", listed, " grains of ",
-                                   options.grains.grain, " rows; a plan lists ", most_grains,
-                                   " at most, so make grains larger or samples fewer"));
+    for (const packed* axis : {&samples, &options.context}) check_length(axis->tokens());
     frame_.model = model_.fingerprint();
     frame_.shape = {samples,         options.features,        options.prefix,
                     options.threads, options.grains,          options.input_gradient,
@@ -90,8 +82,6 @@ class plan_maker {
     if (model_.crosses())
       frame_.context_grains =
           grain_edges(options.context, options.grains.tile, options.grains.grain);
-    else
-      frame_.context_grains = {0};
     flops_ = std::make_unique<flop_counts<Device>>(*sections_, frame_.shape);
   }
 
@@ -128,7 +118,7 @@ class plan_maker {
       if (smallest) return a.peak() < b.peak();
       return std::pair(a.cost, a.peak()) < std::pair(b.cost, b.peak());
     };
-    stage_limits limits{.budget = smallest ? unlimited : options_.budget,
+    stage_limits limits{.budget = smallest ? uncountable : options_.budget,
                         .blocks = options_.stage,
                         .keeps = options_.keep,
                         .plain_only = plain_only};
@@ -164,7 +154,12 @@ class plan_maker {
     return *plan_maker(*this, o).search();
   }
 
-  position head_flops() { return flops_->head(false) * (couples_ ? 2 : 1) + flops_->head(true); }
+  big_count head_flops() { return flops_->head(false) * (couples_ ? 2 : 1) + flops_->head(true); }
+
+  // Of one axis that this model can be planned for: rows of all tokens have at most 2^60 numbers.
+  position longest() const {
+    return std::min(most_tokens, (position(1) << 60) / std::max(widest(), position(1)));
+  }
 
  private:
   plan_maker(const plan_maker& other, const plan_options& options)
@@ -177,7 +172,7 @@ class plan_maker {
   }
   plan_options without_limits() const {
     plan_options o = options_;
-    o.budget = unlimited;
+    o.budget = uncountable;
     o.chunk = o.head_chunk = o.stage = 0;
     return o;
   }
@@ -185,7 +180,8 @@ class plan_maker {
   // Every choice but that of the stages.
   template <class F>
   void each_frame(bool plain_only, const F& f) const {
-    const position tokens = frame_.shape.samples.tokens(), head_grain = largest_head_grain();
+    const position tokens = frame_.shape.samples.tokens(),
+                   head_grain = std::max(frame_.head_grains.largest(), position(1));
     const position only = plain_only && options_.chunk == 0 ? tokens : options_.chunk;
     for (const bool fuses : {false, true}) {
       if (fuses && (!options_.fuse_head || couples_ || plain_only)) continue;
@@ -215,21 +211,14 @@ class plan_maker {
     return {1, root};
   }
 
-  position largest_head_grain() const {
-    position most = 1;
-    for (std::size_t g = 1; g < frame_.head_grains.size(); ++g)
-      most = std::max(most, frame_.head_grains[g] - frame_.head_grains[g - 1]);
-    return most;
-  }
-
   // Sections' FLOPs take longer in small chunks.
-  double cost_of(const step_plan& p, position trunk_flops) {
+  double cost_of(const step_plan& p, big_count trunk_flops) {
     const auto slow = [](position rows, position chunks) {
       return 1 + detail::chunk_overhead * double(chunks) / double(std::max(rows, position(1)));
     };
     const position tokens = frame_.shape.samples.tokens();
     return double(trunk_flops) * slow(tokens, p.chunk_count()) +
-           double(head_flops()) * slow(tokens, position(p.head_chunks.size()) - 1);
+           double(head_flops()) * slow(tokens, p.head_chunks.parts());
   }
 
   void check(const packed& samples, const plan_options& o) const {
@@ -248,31 +237,37 @@ class plan_maker {
       throw shape_error(
           sentence("plan: a grain of ", o.grains.grain, " rows holds no tile of ", tile));
     if (o.threads < 1) throw shape_error(sentence("plan: ", o.threads, " threads; at least 1"));
-    const std::pair<const char*, position> sizes[] = {
-        {"chunk", o.chunk},       {"head_chunk", o.head_chunk},
-        {"stage", o.stage},       {"carry_interval", o.carry_interval},
-        {"features", o.features}, {"context_features", o.context_features},
-        {"prefix", o.prefix}};
-    for (const auto& [name, size] : sizes)
-      if (size < 0 || size > largest_size)
+    struct {
+      const char* name;
+      position size, most = largest_size;
+    } sizes[] = {{"chunk", o.chunk, most_tokens},
+                 {"head_chunk", o.head_chunk, most_tokens},
+                 {"stage", o.stage},
+                 {"carry_interval", o.carry_interval, most_tokens},
+                 {"features", o.features},
+                 {"context_features", o.context_features},
+                 {"prefix", o.prefix}};
+    for (const auto& [name, size, most] : sizes)
+      if (size < 0 || size > most)
         throw shape_error(sentence("plan: ", name, " is ", size,
-                                   "; it is 0, which leaves it out, or at most ", largest_size));
+                                   "; it is 0, which leaves it out, or at most ", most));
     if (model_.takes_tokens() && o.features > 0)
       throw shape_error("plan: the model takes tokens; options.features is for rows");
   }
-  // Bytes and FLOPs are counted in 64 bits.
-  void check_sizes(position tokens) const {
+  // Of all rows that pass between operators.
+  position widest() const {
+    position w = model_.takes_tokens() ? 0 : options_.features;
+    for (const section_instance& s : model_.sections)
+      w = std::max({w, s.out, *std::max_element(s.widths.begin(), s.widths.end())});
+    return std::max({w, model_.head.out,
+                     *std::max_element(model_.head.widths.begin(), model_.head.widths.end())});
+  }
+  void check_length(position tokens) const {
     if (!model_.takes_tokens() && options_.features == 0)
       throw shape_error("plan: the model takes rows; options.features says how wide they are");
-    dependency split = model_.head.split;
-    for (const section_instance& s : model_.sections) split = then(split, s.split);
-    double entries = double(tokens), widest = 1;
-    for (const section_instance& s : model_.sections) widest = std::max(widest, double(s.out));
-    widest = std::max(widest, double(model_.head.out));
-    entries *= split.remembers ? std::max(double(tokens), widest) : widest;
-    if (tokens > largest_size || entries * widest > 0x1p60)
-      throw shape_error(sentence("plan: ", tokens, " tokens of up to ", position(widest),
-                                 " features are more than 64 bits can count"));
+    if (tokens > longest())
+      throw shape_error(sentence("plan: ", tokens, " tokens of up to ", widest(),
+                                 " features; at most ", longest(), " can be planned for"));
   }
   void check(const plan_choice& c) const {
     const position n = position(model_.count());

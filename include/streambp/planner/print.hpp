@@ -145,7 +145,7 @@ inline void print(std::ostream& out, const step_plan& p, const char* precision) 
                                     counted(p.shape.threads, "thread")))
       << table_row("chunks",
                    sentence(p.chunk_count(), " of at most ", p.largest_chunk(), " rows; the head ",
-                            p.choice.fuses_head ? "inside them, " : "", p.head_chunks.size() - 1,
+                            p.choice.fuses_head ? "inside them, " : "", p.head_chunks.parts(),
                             " of at most ", p.largest_head_chunk()));
   print_stages(out, p);
   print_bytes(out, p);

@@ -15,10 +15,10 @@ namespace streambp {
 struct partial_plan {
   std::size_t persistent = 0;
   std::size_t region = 0;
-  position flops = 0;
+  big_count flops;
   stage_plan stage{};    // the last one
   std::size_t from = 0;  // its predecessor among the points of stage.first
-  std::size_t bytes() const { return persistent + region; }
+  std::size_t bytes() const { return sum_of_bytes(persistent, region); }
 };
 
 // What the caller asks of stages.
@@ -32,20 +32,19 @@ struct stage_limits {
   bool regular() const { return blocks > 0 || every > 0; }
 };
 
-// Whether section i belongs to a repetition of several.
-inline bool repeats(const section_list& model, position i) {
-  for (const auto& s : model.sections)
-    if (s.element == model.sections[std::size_t(i)].element && s.repetition > 0) return true;
-  return false;
-}
-
-// Whether a block begins with section i: another element of the model, or another repetition. What
-// stands before the first repetition belongs to it.
-inline bool begins_block(const section_list& model, position i) {
-  if (i == 0) return false;
-  const auto &s = model.sections[std::size_t(i)], &before = model.sections[std::size_t(i) - 1];
-  return s.repetition > 0 ? s.repetition != before.repetition
-                          : s.element != before.element && !repeats(model, i);
+// By section, whether a block begins with it: another element of the model, or another repetition.
+// What stands before the first repetition belongs to it.
+inline std::vector<bool> block_begins(const section_list& model) {
+  std::vector<bool> begins(model.count(), false);
+  bool repeats = false;  // the element does, by its last section
+  for (position i = position(model.count()) - 1; i > 0; --i) {
+    const auto &s = model[i], &before = model[i - 1];
+    if (i + 1 == position(model.count()) || model[i + 1].element != s.element)
+      repeats = s.repetition > 0;
+    begins[std::size_t(i)] = s.repetition > 0 ? s.repetition != before.repetition
+                                              : s.element != before.element && !repeats;
+  }
+  return begins;
 }
 
 // Where a stage may begin: anywhere between sections, or where the limits say.
@@ -53,10 +52,11 @@ inline std::vector<bool> allowed_cuts(const section_list& model, const stage_lim
   const position n = position(model.count());
   std::vector<bool> allowed(std::size_t(n) + 1, false);
   allowed[std::size_t(n)] = true;
+  const auto block = block_begins(model);
   position place = 0;
   for (position i = 0; i < n; ++i) {
     const auto& s = model.sections[std::size_t(i)];
-    const bool begins = begins_block(model, i);
+    const bool begins = block[std::size_t(i)];
     place += begins;
     allowed[std::size_t(i)] =
         i == 0 || s.forced_cut ||
@@ -70,8 +70,8 @@ inline std::vector<bool> allowed_cuts(const section_list& model, const stage_lim
 
 // Which regular cuts are tried when those anywhere would be too many.
 inline std::vector<position> strides(const section_list& model) {
-  position places = 1;
-  for (position i = 0; i < position(model.count()); ++i) places += begins_block(model, i);
+  const auto block = block_begins(model);
+  const position places = 1 + position(std::count(block.begin(), block.end(), true));
   std::vector<position> all;
   for (position power = 1; power < places; power *= 2)
     for (const position stride : {power, power + power / 2})
@@ -80,13 +80,17 @@ inline std::vector<position> strides(const section_list& model) {
   return all;
 }
 
+// Whether a is at least as good as b in everything; of points and of stages.
+template <class Costs>
+bool beats(const Costs& a, const Costs& b) {
+  return a.persistent <= b.persistent && a.region <= b.region && a.flops <= b.flops;
+}
+
 // Adds a point unless another one is at least as good in everything; drops those that it beats.
 inline void add_point(std::vector<partial_plan>& front, const partial_plan& p) {
   for (const auto& q : front)
-    if (q.persistent <= p.persistent && q.region <= p.region && q.flops <= p.flops) return;
-  std::erase_if(front, [&](const partial_plan& q) {
-    return p.persistent <= q.persistent && p.region <= q.region && p.flops <= q.flops;
-  });
+    if (beats(q, p)) return;
+  std::erase_if(front, [&](const partial_plan& q) { return beats(p, q); });
   front.push_back(p);
 }
 
@@ -141,6 +145,7 @@ std::optional<std::vector<stage_plan>> search_stages(stage_costs<Device>& costs,
   const auto allowed = allowed_cuts(model, limits);
   std::vector<std::vector<partial_plan>> fronts(std::size_t(n) + 1);
   fronts[0].push_back({});
+  std::vector<stage_cost> tried;
   for (position first = 0; first < n; ++first) {
     if (fronts[std::size_t(first)].empty()) continue;
     thin(fronts[std::size_t(first)], 128);
@@ -152,16 +157,25 @@ std::optional<std::vector<stage_plan>> search_stages(stage_costs<Device>& costs,
         const bool final_stage = last == n;
         // Two uses of one parameter are swept one after the other.
         const bool barred = final_stage && fuses && first <= model.shared_with_head;
+        tried.clear();
         if (!barred)
           for (const stage_plan& s : variants(first, last, final_stage, fuses, limits)) {
-            const stage_cost c = costs.of(s);
+            stage_cost c = costs.of(s);
+            if (smallest) c.flops = 0;
+            // Whatever comes before them, the points of a beaten variant are beaten.
+            if (std::any_of(tried.begin(), tried.end(),
+                            [&](const stage_cost& other) { return beats(other, c); }))
+              continue;
+            tried.push_back(c);
             const bool streams = !(fuses && first == 0 && final_stage);
             for (std::size_t from = 0; from < fronts[std::size_t(first)].size(); ++from) {
               const partial_plan& before = fronts[std::size_t(first)][from];
-              partial_plan p{before.persistent + c.persistent, std::max(before.region, c.region),
-                             before.flops + (smallest ? 0 : c.flops), s, from};
+              partial_plan p{sum_of_bytes(before.persistent, c.persistent),
+                             std::max(before.region, c.region), before.flops + c.flops, s, from};
               if (final_stage)
-                p.persistent += costs.fixed_bytes() + (streams ? costs.stream_bytes() : 0);
+                p.persistent = sum_of_bytes(
+                    p.persistent,
+                    sum_of_bytes(costs.fixed_bytes(), streams ? costs.stream_bytes() : 0));
               if (p.bytes() <= limits.budget) add_point(fronts[std::size_t(last)], p);
             }
           }
@@ -173,7 +187,7 @@ std::optional<std::vector<stage_plan>> search_stages(stage_costs<Device>& costs,
   if (ends.empty()) return std::nullopt;
   const auto best = std::min_element(ends.begin(), ends.end(), [&](const auto& a, const auto& b) {
     if (smallest) return a.bytes() < b.bytes();
-    return std::pair(a.flops, position(a.bytes())) < std::pair(b.flops, position(b.bytes()));
+    return std::pair(a.flops, a.bytes()) < std::pair(b.flops, b.bytes());
   });
   found = *best;
   std::vector<stage_plan> stages;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "../core/bytes.hpp"
 #include "cost.hpp"
 
 namespace streambp {
@@ -10,7 +11,7 @@ namespace streambp {
 struct stage_cost {
   std::size_t persistent = 0;  // its checkpoint and what it keeps
   std::size_t region = 0;      // addresses that stages share
-  position flops = 0;
+  big_count flops;
 };
 
 // For one model under one choice of chunk, head chunk and fused head.
@@ -19,14 +20,15 @@ class stage_costs {
  public:
   using scalar = typename Device::scalar;
 
-  // `frame`: a plan whose shape, chunks and head chunks are set, and choice.fuses_head.
+  // `frame`: a plan whose shape, chunks and head chunks are set, and choice.fuses_head; it outlives
+  // this.
   stage_costs(const section_list& model, flop_counts<Device>& flops, const step_plan& frame,
               bool couples)
       : model_(model),
         flops_(flops),
         cells_(model),
         shape_(shape_of(frame)),
-        chunk_edges_(frame.chunks),
+        frame_(frame),
         states_(frame.carry_snapshots()),
         fuses_(frame.choice.fuses_head),
         lowest_(frame.shape.input_gradient ? 0 : model.lowest_trained()) {
@@ -54,10 +56,11 @@ class stage_costs {
     for_each_lifetime(f, streams, [&](const lifetime& l) {
       const std::size_t bytes = bytes_of(l);
       if (l.lives == tenure::step) {
-        cost.persistent += bytes;
+        cost.persistent = sum_of_bytes(cost.persistent, bytes);
       } else {
-        cost.region = std::max(cost.region, stands + bytes);
-        if (l.lives == tenure::stage) stands += bytes;
+        const std::size_t through = sum_of_bytes(stands, bytes);
+        cost.region = std::max(cost.region, through);
+        if (l.lives == tenure::stage) stands = through;
       }
     });
     cost.flops = flops_of(f);
@@ -81,20 +84,21 @@ class stage_costs {
     return nothing.used();
   }
 
-  position flops_of(const stage_facts& f) const {
-    position total = flops_of(forward_sweep(f), f);
+  big_count flops_of(const stage_facts& f) const {
+    big_count total = flops_of(forward_sweep(f), f);
     for_each_backward_sweep(f, states_.chunks,
                             [&](sweep_kind kind) { total += flops_of(kind, f); });
     return total;
   }
-  position flops_of(sweep_kind kind, const stage_facts& f) const {
-    position total = 0;
+  big_count flops_of(sweep_kind kind, const stage_facts& f) const {
+    big_count total;
     for_each_pass(kind, f, states_, [&](const pass& p) {
-      const row_range rows{chunk_edges_[std::size_t(p.chunks.first)],
-                           chunk_edges_[std::size_t(p.chunks.last)]};
+      const row_range rows{frame_.chunks[p.chunks.first], frame_.chunks[p.chunks.last]};
       for (position i = p.first; i < p.last; ++i)
         if (p.why == purpose::open || p.why == purpose::close)
           total += flops_.context(i, p.why == purpose::close);
+        else if (p.interval > 0)
+          total += flops_.of_intervals(i, frame_, p, p.at(i, f));
         else if (runs_forward(p.why) || p.why == purpose::backward)
           total += flops_.of(i, rows, p.at(i, f));
     });
@@ -107,7 +111,7 @@ class stage_costs {
   flop_counts<Device>& flops_;
   storage<Device> cells_;
   layout_shape shape_;
-  std::vector<position> chunk_edges_;
+  const step_plan& frame_;
   snapshots states_;
   bool fuses_;
   position lowest_;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/big_count.hpp"
 #include "../core/error.hpp"
 #include "../core/position.hpp"
 
@@ -41,11 +42,12 @@ inline std::string percent(std::size_t part, std::size_t whole) {
 }
 
 // "738.1 GFLOP"
-inline std::string flops_in_words(position flops) {
-  constexpr const char* unit[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+inline std::string flops_in_words(big_count flops) {
+  constexpr const char* unit[] = {"FLOP",  "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP",
+                                  "EFLOP", "ZFLOP", "YFLOP", "RFLOP", "QFLOP"};
   double value = double(flops);
   int power = 0;
-  for (; value >= 1000 && power < 5; ++power) value /= 1000;
+  for (; value >= 1000 && power < 10; ++power) value /= 1000;
   char text[32];
   std::snprintf(text, sizeof text, power == 0 ? "%.0f %s" : "%.4g %s", value, unit[power]);
   return text;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "../core/big_count.hpp"
 #include "../core/packed.hpp"
 
 namespace streambp {
@@ -29,21 +30,22 @@ struct attention_shape {
 };
 
 // Pairs of a query row of the piece and a key it sees, for one head.
-constexpr position visible_pairs(const attention_shape& shape, const piece& p) {
+constexpr big_count visible_pairs(const attention_shape& shape, const piece& p) {
   if (shape.sees_all) {
     position keys = 0;
     for (const row_range& r : p.seen) keys += r.rows();
-    return p.rows * keys;
+    return big_count(p.rows) * keys;
   }
   // Row i sees min(first + i, most) keys; `rising` rows see all before them.
   const position first = p.before + p.start + 1;
   const position most = shape.window > 0 ? shape.window : first + p.rows;
   const position rising = std::clamp(most - first, position(0), p.rows);
-  return rising * first + rising * (rising - 1) / 2 + (p.rows - rising) * most;
+  const big_count up = rising, level = p.rows - rising;
+  return up * first + up * (rising - 1) / 2 + level * most;
 }
 
-inline position visible_pairs(const attention_shape& shape, const piece_list& pieces) {
-  position pairs = 0;
+inline big_count visible_pairs(const attention_shape& shape, const piece_list& pieces) {
+  big_count pairs;
   for (const piece& p : pieces) pairs += visible_pairs(shape, p);
   return pairs;
 }

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 
+#include "../core/big_count.hpp"
 #include "../core/view.hpp"
 
 namespace streambp::primitives {
@@ -17,12 +18,12 @@ class counting {
   // Whether a layer's own loops, on the host, may touch the device's rows.
   static constexpr bool is_host = true;
 
-  void count(position flops) { flops_ += flops; }
-  position flops() const { return flops_; }
-  void reset_flops(position flops = 0) { flops_ = flops; }
+  void count(big_count flops) { flops_ += flops; }
+  big_count flops() const { return flops_; }
+  void reset_flops(big_count flops = 0) { flops_ = flops; }
 
  private:
-  position flops_ = 0;
+  big_count flops_;
 };
 
 // What primitives are called on. A primitive is a short function here: it checks shapes, counts its
@@ -31,11 +32,11 @@ class counting {
 // it is null in a device made without arguments, which only counts: there rows have a shape and no
 // data.
 template <class D>
-concept device = requires(D& on, position flops) {
+concept device = requires(D& on, big_count flops) {
   typename D::scalar;
   { D::is_host } -> std::convertible_to<bool>;
   { on.counts_only() } -> std::same_as<bool>;
-  { on.flops() } -> std::same_as<position>;
+  { on.flops() } -> std::same_as<big_count>;
   on.count(flops);
   on.reset_flops(flops);
   on.enter("name");

@@ -70,7 +70,7 @@ void project_experts(D& on, given<D> first, position experts, given<D> x, given<
   detail::expect_first("project_experts", first, experts);
   expect_shape("project_experts", "w", w, {"experts x out", experts * y.cols}, {"in", x.cols});
   expect_shape("project_experts", "y", y, {"rows", x.rows}, {"out", y.cols});
-  on.count(2 * x.rows * x.cols * y.cols);
+  on.count(big_count(2) * x.rows * x.cols * y.cols);
   if (const auto with = on.enter("project_experts"))
     project_experts(*with, first, experts, x, w, y);
 }
@@ -83,7 +83,7 @@ void project_back_experts(D& on, given<D> first, position experts, given<D> dy, 
   expect_shape("project_back_experts", "w", w, {"experts x out", experts * dy.cols},
                {"in", dx.cols});
   expect_shape("project_back_experts", "dx", dx, {"rows", dy.rows}, {"in", dx.cols});
-  on.count(2 * dy.rows * dy.cols * dx.cols);
+  on.count(big_count(2) * dy.rows * dy.cols * dx.cols);
   if (const auto with = on.enter("project_back_experts"))
     project_back_experts(*with, first, experts, dy, w, dx, how);
 }
@@ -99,7 +99,7 @@ void add_expert_gradients(D& on, given<D> first, position experts, given<D> chos
   expect_shape("add_expert_gradients", "dw", dw, {"experts x out", experts * dy.cols},
                {"in", x.cols});
   expect_grains("add_expert_gradients", grains, chosen.rows);
-  on.count(2 * dy.rows * dy.cols * x.cols);
+  on.count(big_count(2) * dy.rows * dy.cols * x.cols);
   if (const auto with = on.enter("add_expert_gradients"))
     add_expert_gradients(*with, first, experts, chosen, dy, x, dw, grains);
 }

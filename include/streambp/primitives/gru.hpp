@@ -31,7 +31,7 @@ template <device D>
 void gru_forward(D& on, const piece_list& pieces, const carry_rows<scalar_of<D>>& states,
                  given<D> w, written<D> g, written<D> a, written<D> h) {
   detail::expect_gru<D>("gru_forward", pieces, states, w, g, a, h);
-  on.count(2 * g.rows * w.rows * w.cols);
+  on.count(big_count(2) * g.rows * w.rows * w.cols);
   if (const auto with = on.enter("gru_forward")) gru_forward(*with, pieces, states, w, g, a, h);
 }
 
@@ -42,7 +42,7 @@ void gru_backward(D& on, const piece_list& pieces, const carry_rows<scalar_of<D>
   detail::expect_gru<D>("gru_backward", pieces, states, w, g, a, h);
   expect_alike("gru_backward", "dy", dy, h);
   expect_alike("gru_backward", "dh", dh, h);
-  on.count(2 * g.rows * w.rows * w.cols);
+  on.count(big_count(2) * g.rows * w.rows * w.cols);
   if (const auto with = on.enter("gru_backward"))
     gru_backward(*with, pieces, states, w, g, a, h, dy, dh);
 }

@@ -11,10 +11,10 @@ namespace streambp::primitives {
 namespace detail {
 
 // FLOPs of products of a tile of n rows: squares n² c_k, n² c_v, and n c_k c_v, so many of each.
-inline position linear_attention_flops(const linear_attention_shape& shape,
-                                       const piece_list& pieces, position key_squares,
-                                       position value_squares, position states) {
-  position squares = 0, rows = 0;
+inline big_count linear_attention_flops(const linear_attention_shape& shape,
+                                        const piece_list& pieces, position key_squares,
+                                        position value_squares, position states) {
+  big_count squares, rows;
   for (const piece p : pieces) {
     rows += p.rows;
     squares += p.rows / shape.tile * shape.tile * shape.tile +

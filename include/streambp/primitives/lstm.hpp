@@ -30,7 +30,7 @@ void lstm_forward(D& on, const piece_list& pieces, const carry_rows<scalar_of<D>
                   given<D> w, written<D> z, written<D> c, written<D> h) {
   detail::expect_lstm<D>("lstm_forward", pieces, states, w, z, c);
   expect_alike("lstm_forward", "h", h, c);
-  on.count(2 * z.rows * w.rows * w.cols);
+  on.count(big_count(2) * z.rows * w.rows * w.cols);
   if (const auto with = on.enter("lstm_forward")) lstm_forward(*with, pieces, states, w, z, c, h);
 }
 
@@ -43,7 +43,7 @@ void lstm_backward(D& on, const piece_list& pieces, const carry_rows<scalar_of<D
   expect_alike("lstm_backward", "dy", dy, c);
   expect_alike("lstm_backward", "dh", dh, c);
   expect_alike("lstm_backward", "dc", dc, c);
-  on.count(2 * z.rows * w.rows * w.cols);
+  on.count(big_count(2) * z.rows * w.rows * w.cols);
   if (const auto with = on.enter("lstm_backward"))
     lstm_backward(*with, pieces, states, w, z, c, dy, dh, dc);
 }

@@ -15,7 +15,7 @@ template <device D>
 void project(D& on, given<D> x, given<D> w, written<D> y, write how = write::assign) {
   expect_shape("project", "w", w, {"out", y.cols}, {"in", x.cols});
   expect_shape("project", "y", y, {"rows", x.rows}, {"out", w.rows});
-  on.count(2 * x.rows * w.rows * w.cols);
+  on.count(big_count(2) * x.rows * w.rows * w.cols);
   if (const auto with = on.enter("project")) project(*with, x, w, y, how);
 }
 
@@ -24,7 +24,7 @@ template <device D>
 void project_back(D& on, given<D> dy, given<D> w, written<D> dx, write how = write::assign) {
   expect_shape("project_back", "w", w, {"out", dy.cols}, {"in", dx.cols});
   expect_shape("project_back", "dx", dx, {"rows", dy.rows}, {"in", w.cols});
-  on.count(2 * dy.rows * w.rows * w.cols);
+  on.count(big_count(2) * dy.rows * w.rows * w.cols);
   if (const auto with = on.enter("project_back")) project_back(*with, dy, w, dx, how);
 }
 
@@ -36,7 +36,7 @@ void add_weight_gradient(D& on, given<D> dy, given<D> x, written<D> dw,
   expect_shape("add_weight_gradient", "x", x, {"rows", dy.rows}, {"in", dw.cols});
   expect_shape("add_weight_gradient", "dw", dw, {"out", dy.cols}, {"in", x.cols});
   expect_grains("add_weight_gradient", grains, x.rows);
-  on.count(2 * x.rows * dw.rows * dw.cols);
+  on.count(big_count(2) * x.rows * dw.rows * dw.cols);
   if (const auto with = on.enter("add_weight_gradient"))
     add_weight_gradient(*with, dy, x, dw, grains);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/big_count.hpp"
 #include "../core/grain.hpp"
 #include "snapshots.hpp"
 #include "sweep.hpp"
@@ -62,15 +63,15 @@ struct length_limit {
 struct step_plan {
   plan_shape shape;
   plan_choice choice;
-  std::vector<position> grains;       // edges
-  std::vector<position> head_grains;  // edges; refine grains
-  std::vector<position> chunks;       // edges
-  std::vector<position> head_chunks;  // edges; inside chunks when the head is fused
-  std::vector<position> context_grains, context_chunks;  // edges in the other stream
+  edges grains;
+  edges head_grains;  // refine grains
+  edges chunks;
+  edges head_chunks;                     // inside chunks when the head is fused
+  edges context_grains, context_chunks;  // in the other stream
   std::vector<sweep> sweeps;
   byte_table bytes;
-  position flops = 0;              // of one value and gradient, as the primitives count them
-  position least_flops = 0;        // of plain backpropagation
+  big_count flops;                 // of one value and gradient, as the primitives count them
+  big_count least_flops;           // of plain backpropagation
   double cost = 0;                 // flops weighted by the rate that the chunk's rows reach
   std::vector<bool> forced;        // by section: a stage must begin here
   std::vector<std::string> names;  // by section
@@ -85,36 +86,17 @@ struct step_plan {
     return false;
   }
   snapshots carry_snapshots() const { return {chunk_count(), choice.carry_interval}; }
-  position chunk_count() const { return position(chunks.size()) - 1; }
-  position largest_chunk() const { return largest(chunks); }
-  position largest_head_chunk() const { return largest(head_chunks); }
-  position largest_context_chunk() const { return largest(context_chunks); }
+  position chunk_count() const { return chunks.parts(); }
+  position largest_chunk() const { return chunks.largest(); }
+  position largest_head_chunk() const { return head_chunks.largest(); }
+  position largest_context_chunk() const { return context_chunks.largest(); }
   std::size_t peak() const { return bytes.total(); }
-
- private:
-  static position largest(const std::vector<position>& edges) {
-    position most = 0;
-    for (std::size_t i = 1; i < edges.size(); ++i) most = std::max(most, edges[i] - edges[i - 1]);
-    return most;
-  }
 };
 
 // Head chunks inside every chunk, or over all rows.
-inline std::vector<position> head_chunk_edges(const std::vector<position>& head_grains,
-                                              const std::vector<position>& chunks, position rows,
-                                              bool inside) {
-  if (!inside) return chunk_edges(head_grains, rows);
-  std::vector<position> edges{0};
-  auto grain = head_grains.begin();
-  for (std::size_t c = 1; c < chunks.size(); ++c) {
-    std::vector<position> own{0};
-    const position base = chunks[c - 1];
-    for (; grain != head_grains.end() && *grain <= chunks[c]; ++grain)
-      if (*grain > base) own.push_back(*grain - base);
-    for (const position e : chunk_edges(own, rows))
-      if (e > 0) edges.push_back(base + e);
-  }
-  return edges;
+inline edges head_chunk_edges(const edges& head_grains, const edges& chunks, position rows,
+                              bool inside) {
+  return inside ? chunk_edges(head_grains, rows, chunks) : chunk_edges(head_grains, rows);
 }
 
 // A plan for one scalar type.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "../core/random.hpp"
 #include "plan.hpp"
@@ -12,10 +11,6 @@ namespace streambp {
 inline std::uint64_t seal_of(const step_plan& p) {
   std::uint64_t hash = p.model;
   const auto add = [&](auto number) { hash = mixed(hash, std::uint64_t(number)); };
-  const auto add_all = [&](const std::vector<position>& edges) {
-    add(edges.size());
-    for (const position e : edges) add(e);
-  };
   const auto add_samples = [&](const packed& samples) {
     for (const position o : samples.offsets()) add(o);
     for (position s = 0; samples.tokens() > 0 && s < samples.segments(); ++s)
@@ -35,7 +30,7 @@ inline std::uint64_t seal_of(const step_plan& p) {
       add(n);
   for (const auto* edges :
        {&p.grains, &p.head_grains, &p.chunks, &p.head_chunks, &p.context_grains, &p.context_chunks})
-    add_all(*edges);
+    add(edges->hash());
   for (const sweep& s : p.sweeps) add(position(s.kind) << 32 | s.stage);
   for (const std::size_t n : {p.bytes.packing, p.bytes.checkpoints, p.bytes.stream, p.bytes.kept,
                               p.bytes.sums, p.bytes.region})

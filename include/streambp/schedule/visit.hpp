@@ -62,13 +62,18 @@ struct pass {
   purpose why{};
   position first = 0;  // sections [first, last)
   position last = 0;
-  row_range chunks{};    // numbers of chunks
-  bool result = true;    // somebody behind the last section reads what it gives
-  position before = -1;  // all of `chunks`, ascending, when the sweep reaches this one; -1: each
-                         // when the sweep reaches it
+  row_range chunks{};     // numbers of chunks
+  bool result = true;     // somebody behind the last section reads what it gives
+  position interval = 0;  // of so many chunks all but the last, ascending, when the sweep reaches
+                          // the last; 0: each when the sweep reaches it
 
   constexpr bool comes_at(position chunk) const {
-    return before < 0 ? chunks.first <= chunk && chunk < chunks.last : before == chunk;
+    return chunks.first <= chunk && chunk < chunks.last &&
+           (interval == 0 || (chunk + 1) % interval == 0);
+  }
+  // The chunks that run when it comes.
+  constexpr row_range run_at(position chunk) const {
+    return interval == 0 ? row_range{chunk, chunk + 1} : row_range{chunk + 1 - interval, chunk};
   }
   constexpr visit at(position section, const stage_facts& s) const {
     return {why, section + 1 < last || result, s.keeps_outputs(section)};
@@ -115,13 +120,12 @@ constexpr void for_each_pass(sweep_kind kind, const stage_facts& s, const snapsh
       if (s.gave_up_state() && !s.rebuilds(n)) f(pass{purpose::open, first, s.own_last});
       f(pass{purpose::clear, first - s.begins_with_read, s.own_last});
       if (s.carries && states.two_levels())
-        for (position edge = states.interval; edge < n; edge += states.interval)
-          f(pass{purpose::refill,
-                 first,
-                 s.last_state,
-                 {edge - states.interval, edge - 1},
-                 false,
-                 edge - 1});
+        f(pass{purpose::refill,
+               first,
+               s.last_state,
+               {0, (n - 1) / states.interval * states.interval},
+               false,
+               states.interval});
       f(pass{purpose::replay, first, s.own_last, but_last, s.fuses_head});
       if (!s.plan.keeps_chunk)
         f(pass{s.gave_up_state() ? purpose::replay_rebuild : purpose::replay, first, s.own_last,
