@@ -13,12 +13,12 @@ namespace {
 // Written for one engine and one scalar: only the true site fits.
 struct doubles_only {
   template <class Device>
-  void forward(site<Device, doubles_only>& at, view<double> x, view<double> y) const {
+  void forward(site<Device, doubles_only>& at, view<const double> x, view<double> y) const {
     copy(at.on, x, y);
   }
   template <class Device>
-  void backward(site<Device, doubles_only>& at, view<double>, view<double>, view<double> dy,
-                view<double> dx) const {
+  void backward(site<Device, doubles_only>& at, view<const double>, view<const double>,
+                view<const double> dy, view<double> dx) const {
     add(at.on, dy, dx);
   }
 };

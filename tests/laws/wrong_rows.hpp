@@ -140,7 +140,8 @@ struct wrong_rows {
           if (fault == row_fault::trained_elsewhere && !at.trains(gain)) d *= 2;
           dx(i, j) += scalar_of(dx, sign * 2) * g(0, j) * x(i, j) * d;
         }
-    if (fault == row_fault::overwrites_dy) dy(0, 0) = 0;
+    if (fault == row_fault::overwrites_dy)
+      const_cast<std::remove_cvref_t<decltype(dx(0, 0))>&>(dy(0, 0)) = 0;
   }
 
  private:

@@ -104,8 +104,13 @@ struct picky {
     { at.rows() } -> std::same_as<position>;
     { at[tag] } -> std::same_as<view<typename At::scalar>>;
   }
-  void forward(At&, view<typename At::scalar>, view<typename At::scalar>) const;
+  void forward(At&, view<const typename At::scalar>, view<typename At::scalar>) const;
   void backward(auto& at, auto x, auto y, auto dy, auto dx) const;
+};
+// What it wants to write is there to be read.
+struct writes_dy : pointwise {
+  template <class S>
+  void backward(auto& at, view<const S> x, view<const S> y, view<S> dy, view<S> dx) const;
 };
 static_assert(fault_of_layer<short_backward>() == layer_fault::backward_of_other_form);
 static_assert(fault_of_layer<final_one>() == layer_fault::none);
@@ -113,6 +118,7 @@ static_assert(fault_of_layer<final_and_short>() == layer_fault::no_backward);  /
 static_assert(fault_of_layer<private_backward>() == layer_fault::backward_of_other_form);
 static_assert(fault_of_layer<data_called_features>() == layer_fault::none);
 static_assert(fault_of_layer<picky>() == layer_fault::none);
+static_assert(fault_of_layer<writes_dy>() == layer_fault::backward_of_other_form);
 
 // Types that nobody meant to be a layer.
 static_assert(fault_of_layer<int>() == layer_fault::not_declared);

@@ -58,7 +58,7 @@ class compute {
     const node& it = r[n];
     auto& on = r.at.on;
     if (it.op == operation::input || it.op == operation::before) return;
-    const view<scalar> y = r.value(n);
+    const view<scalar> y = r.result(n);
     switch (it.op) {
       case operation::product:
         return project(on, r.value(it.a).rows_in(rows), r.slots.value[std::size_t(it.slot)],
@@ -105,7 +105,7 @@ class compute {
     if (r.at.on.counts_only()) return step(r.all_rows());
 
     const auto states = r.slots.states[std::size_t(r[n].slot)];
-    const view<scalar> before = r.value(r[n].b), after = r.value(n);
+    const view<scalar> before = r.result(r[n].b), after = r.result(n);
     const auto as_row = [&](auto* p) {
       return view<std::remove_pointer_t<decltype(p)>>{p, 1, after.cols};
     };

@@ -147,9 +147,9 @@ struct derived_rows : derived_reach<L> {
     else
       return false;
   }();
-  template <class At, class Rows>
-  static auto rows_of(const tape& t, At& at, Rows x, std::type_identity_t<Rows> y,
-                      std::type_identity_t<Rows> dx, std::type_identity_t<Rows> dy, bool backward) {
+  template <class At, class S = typename At::scalar>
+  static auto rows_of(const tape& t, At& at, view<const S> x, view<S> y, view<S> dx,
+                      view<const S> dy, bool backward) {
     return tape_rows<At, listed_slots_of<L>>(t, at, x, y, dx, dy, backward);
   }
 };

@@ -44,7 +44,7 @@ class pull {
     const node& it = r[n];
     auto& on = r.at.on;
     if (it.op == operation::before) return;
-    const view<scalar> dy = r.gradient(n);
+    const view<const scalar> dy = r.slope(n);
     const position cols = it.a < 0 ? it.cols : r[it.a].cols;
     switch (it.op) {
       case operation::parameter:
@@ -64,7 +64,7 @@ class pull {
         return differentiate(on, terms[1], it.cols - cols, dy.middle_cols(cols, it.cols - cols),
                              rows);
       case operation::rotate:
-        rotate(on, forward_.turn_of(it), it.frequencies, r.at.pieces(), dy, true);
+        rotate(on, forward_.turn_of(it), it.frequencies, r.at.pieces(), r.gradient(n), true);
         return differentiate(on, terms[0], cols, dy, rows);
       case operation::attend:
         return attend(n, dy);
@@ -79,7 +79,7 @@ class pull {
   }
 
   // dw += dyᵀ x, dx += dy w. Within a recurrence dw waits until all rows are there.
-  void product(int n, view<scalar> dy, row_range rows) {
+  void product(int n, view<const scalar> dy, row_range rows) {
     const node& it = r[n];
     if (it.region == 0) weight_gradient(n);
     if (!r.t.a.active[std::size_t(it.a)]) return;
@@ -101,11 +101,11 @@ class pull {
   void weight_gradient(int n, row_range rows, std::span<const position> grains) {
     const node& it = r[n];
     if (r.trains(it.slot))
-      add_weight_gradient(r.at.on, r.gradient(n).rows_in(rows), r.value(it.a).rows_in(rows),
+      add_weight_gradient(r.at.on, r.slope(n).rows_in(rows), r.value(it.a).rows_in(rows),
                           r.slots.gradient[std::size_t(it.slot)], grains);
   }
 
-  void attend(int n, view<scalar> d_o) {
+  void attend(int n, view<const scalar> d_o) {
     const node& it = r[n];
     const auto k = std::size_t(it.slot), v = std::size_t(it.other_slot);
     const view<scalar> spare = r.spare(n, r[it.a].cols);
@@ -117,7 +117,7 @@ class pull {
     hand_on(it.a, spare);
   }
 
-  void scan(int n, view<scalar> dh) {
+  void scan(int n, view<const scalar> dh) {
     const node& it = r[n];
     const view<scalar> spare = r.spare(n, 2 * it.cols);
     const bool apart = spare.rows > 0;

@@ -13,7 +13,8 @@ namespace streambp::autodiff {
 template <class Scalar, class Slots>
 struct slot_rows {
   static constexpr std::size_t count = std::tuple_size_v<Slots>;
-  std::array<view<Scalar>, count> value{};     // parameter: the matrix; memory: all rows that exist
+  std::array<view<const Scalar>, count>
+      value{};                                 // parameter: the matrix; memory: all rows that exist
   std::array<view<Scalar>, count> gradient{};  // no rows: frozen
   std::array<view<Scalar>, count> own{};       // the chunk's rows of a memory
   std::array<view<Scalar>, count> d_own{};
@@ -38,7 +39,7 @@ struct slot_rows {
       value[i] = at[tag{}];
       gradient[i] = at.d(tag{});
       if constexpr (Slot::kind == slot_kind::memory)
-        own[i] = at.own(value[i]), d_own[i] = at.own(gradient[i]);
+        own[i] = at.own(at[tag{}]), d_own[i] = at.own(gradient[i]);
     }
   }
 };

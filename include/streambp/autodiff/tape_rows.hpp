@@ -13,12 +13,13 @@ class tape_rows {
  public:
   using scalar = typename At::scalar;
   using rows_type = view<scalar>;
+  using given_type = view<const scalar>;
   using terms_type = std::span<const expression_term<scalar>>;
 
   // y, dy: of forward; other outputs are the chunk's own rows of memories.
-  tape_rows(const tape& t, At& at, rows_type x, rows_type y, rows_type dx, rows_type dy,
+  tape_rows(const tape& t, At& at, given_type x, rows_type y, rows_type dx, given_type dy,
             bool backward)
-      : t(t), at(at), slots(at), x_(x), y_(y), dx_(dx), dy_(dy), backward_(backward) {
+      : t(t), at(at), slots(at), x_(x), dy_(dy), y_(y), dx_(dx), backward_(backward) {
     saved_ = at[tape_tag{}];
     kept_ = at[attended_tag{}];
     working_ = at[working_tag{}];
@@ -34,24 +35,30 @@ class tape_rows {
   const node& operator[](int n) const { return t.a.g[n]; }
   row_range all_rows() const { return {0, at.rows()}; }
 
-  rows_type value(int n) const {
+  given_type value(int n) const {
+    const base_rows b = t.a.base(n);
+    const node& it = g()[b.node];
+    if (it.op == operation::input || it.op == operation::parameter) {
+      const given_type all = it.op == operation::input ? x_ : slots.value[std::size_t(it.slot)];
+      return all.middle_cols(b.first, g()[n].cols);
+    }
+    return result(n);
+  }
+  // Of what the tape computes: all but inputs and parameters.
+  rows_type result(int n) const {
     const node& it = g()[n];
     const auto i = std::size_t(n);
     switch (it.op) {
-      case operation::input:
-        return x_;
-      case operation::parameter:
-        return slots.value[std::size_t(it.slot)];
       case operation::output:
         return it.slot < 0 ? y_ : slots.own[std::size_t(it.slot)];
       case operation::attend:
         return kept_.middle_cols(t.kept_at[i], it.cols);
       case operation::slice: {
         const base_rows b = t.a.base(n);
-        return value(b.node).middle_cols(b.first, it.cols);
+        return result(b.node).middle_cols(b.first, it.cols);
       }
       default:
-        if (t.a.direct[i] >= 0) return value(t.a.direct[i]);
+        if (t.a.direct[i] >= 0) return result(t.a.direct[i]);
         return columns(backward_ ? t.backward_at[i] : t.forward_at[i], it.cols);
     }
   }
@@ -59,11 +66,20 @@ class tape_rows {
   rows_type log_sum_exp(int n) const {
     return kept_.middle_cols(t.kept_at[std::size_t(n)] + g()[n].cols, g()[n].heads.heads);
   }
+  // To be read.
+  given_type slope(int n) const {
+    const base_rows b = t.a.base(n);
+    const int direct = t.a.direct[std::size_t(b.node)];
+    const node& it = g()[direct >= 0 ? direct : b.node];
+    if (it.op == operation::output && it.slot < 0) return dy_.middle_cols(b.first, g()[n].cols);
+    return gradient(n);
+  }
+  // To be added to: of all but y.
   rows_type gradient(int n) const {
     const node& it = g()[n];
     const auto i = std::size_t(n);
     if (it.op == operation::input) return dx_;
-    if (it.op == operation::output) return it.slot < 0 ? dy_ : slots.d_own[std::size_t(it.slot)];
+    if (it.op == operation::output) return slots.d_own[std::size_t(it.slot)];
     if (it.op == operation::slice) {
       const base_rows b = t.a.base(n);
       return gradient(b.node).middle_cols(b.first, it.cols);
@@ -118,7 +134,7 @@ class tape_rows {
       if (term.leaf) {
         term.wide = it.cols == g()[root.node].cols;
         if (it.op != operation::constant && term.read) {
-          const rows_type rows = value(n);
+          const given_type rows = value(n);
           term.value = rows.data;
           term.stride = a.g[a.base(n).node].op == operation::parameter ? 0 : rows.stride;
         }
@@ -152,7 +168,8 @@ class tape_rows {
     return count;
   }
 
-  rows_type x_, y_, dx_, dy_;
+  given_type x_, dy_;
+  rows_type y_, dx_;
   rows_type saved_, kept_, working_;
   bool backward_;
   std::array<expression_term<scalar>, pool> terms_;

@@ -16,6 +16,7 @@ namespace streambp {
 template <class Scalar>
 struct slot_cell {
   view<Scalar> value, gradient;
+  view<const Scalar> given;    // a parameter, whose gradient is above
   view<Scalar> kept;           // keepable rows of all tokens, if the plan keeps them
   view<const Scalar> initial;  // a carry's state before the first token, if given
   view<Scalar> d_initial;
@@ -59,8 +60,8 @@ struct layout_shape {
   snapshots states{};
   int threads = 1;
   position segments = 0;
-  position parents = 0;  // segments with children
-  position context = 0;  // tokens of the other stream
+  position parents = 0;     // segments with children
+  position context = 0;     // tokens of the other stream
   position head_chunk = 0;  // rows of the largest head chunk
   position children = 0;    // segments that go on from another one
 };

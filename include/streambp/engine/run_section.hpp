@@ -12,7 +12,7 @@ namespace streambp {
 template <class Scalar>
 struct section_input {
   std::span<const std::int32_t> tokens{};
-  view<Scalar> rows{};
+  view<const Scalar> rows{};
 };
 
 namespace detail {
@@ -67,12 +67,12 @@ template <class Layer, class At, class X, class Y>
 [[gnu::noinline]] void call_forward(const Layer& layer, At& at, X x, Y y) {
   count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::forward(layer, at, x, y); });
 }
-template <class Layer, class At, class X, class Y>
-[[gnu::noinline]] void call_backward(const Layer& layer, At& at, X x, Y y, Y dy, Y dx) {
+template <class Layer, class At, class X, class Y, class D>
+[[gnu::noinline]] void call_backward(const Layer& layer, At& at, X x, Y y, Y dy, D dx) {
   count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::backward(layer, at, x, y, dy, dx); });
 }
-template <class Layer, class At, class X, class Y>
-[[gnu::noinline]] void call_release(const Layer& layer, At& at, X x, Y dx) {
+template <class Layer, class At, class X, class D>
+[[gnu::noinline]] void call_release(const Layer& layer, At& at, X x, D dx) {
   count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::release(layer, at, x, dx); });
 }
 
@@ -80,13 +80,13 @@ template <class Layer, class At, class X>
 [[gnu::noinline]] void call_remember_context(const Layer& layer, At& at, X c) {
   count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::remember_context(layer, at, c); });
 }
-template <class Layer, class At, class X>
-[[gnu::noinline]] void call_release_context(const Layer& layer, At& at, X c, X dc) {
+template <class Layer, class At, class C, class D>
+[[gnu::noinline]] void call_release_context(const Layer& layer, At& at, C c, D dc) {
   count_if_it_counts<Layer>(at.on, [&] { layer_traits<Layer>::release_context(layer, at, c, dc); });
 }
 
 template <bool TakesTokens, class Scalar>
-auto input_of(const section_input<Scalar>& in, view<Scalar> x) {
+auto input_of(const section_input<Scalar>& in, view<const Scalar> x) {
   if constexpr (TakesTokens)
     return in.tokens;
   else
@@ -111,19 +111,19 @@ void run_forward(Device& on, const Section& section, section_cell<typename Devic
                                                   : state;
 
   const position rows = chunk.rows.rows();
-  std::array<view<scalar>, program::most> value;
-  value[0] = in.rows;
+  std::array<view<scalar>, program::most> value;  // but the first, which is given
   for (int v = 1; v < p.values; ++v) value[v] = cell.value[v].middle_rows(0, rows);
   if (why.result && p.result != 0) value[p.result] = out;
+  const auto read = [&](int v) { return v == 0 ? in.rows : view<const scalar>(value[v]); };
 
   for_each_index<p.size>([&](auto i) {
     constexpr step st = p.steps[i];
     if constexpr (st.op < 0) {
-      if (of_this.runs[i]) sum(on, value[st.skip], value[st.in], value[st.out]);
+      if (of_this.runs[i]) sum(on, read(st.skip), read(st.in), value[st.out]);
     } else {
       const auto& layer = std::get<st.op>(section.leaves).layer;
       auto at = detail::site_of<st.op>(on, section, cell, chunk, instance, why, of_this.output[i]);
-      const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, value[st.in]);
+      const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, read(st.in));
       if constexpr (p.remembers(i)) {
         if (why.remembers()) detail::call_remember(layer, at, x);
       }
@@ -139,8 +139,8 @@ void run_forward(Device& on, const Section& section, section_cell<typename Devic
 // is given, their gradients taken through and added to dc.
 template <class Section, class Device>
 void run_context(Device& on, const Section& section, section_cell<typename Device::scalar>& cell,
-                 const chunk_place& chunk, std::uint64_t instance, view<typename Device::scalar> c,
-                 view<typename Device::scalar> dc) {
+                 const chunk_place& chunk, std::uint64_t instance,
+                 view<const typename Device::scalar> c, view<typename Device::scalar> dc) {
   constexpr program p = Section::steps;
   for_each_index<p.size>([&](auto i) {
     constexpr step st = p.steps[i];
@@ -181,14 +181,15 @@ view<typename Device::scalar> run_backward(Device& on, const Section& section,
                                            section_cell<typename Device::scalar>& cell,
                                            const chunk_place& chunk, std::uint64_t instance,
                                            section_input<typename Device::scalar> in,
-                                           view<typename Device::scalar> out,
+                                           view<const typename Device::scalar> out,
                                            view<typename Device::scalar> dy, const visit& why) {
   using scalar = typename Device::scalar;
   constexpr program p = Section::steps;
   static constexpr auto storage = p.gradient_storage();
 
   const position rows = chunk.rows.rows();
-  std::array<view<scalar>, program::most> value, gradient;
+  std::array<view<const scalar>, program::most> value;
+  std::array<view<scalar>, program::most> gradient;
   value[0] = in.rows;
   for (int v = 1; v < p.values; ++v) value[v] = cell.value[v].middle_rows(0, rows);
   if (p.result != 0 && out.rows > 0) value[p.result] = out;
@@ -210,7 +211,8 @@ view<typename Device::scalar> run_backward(Device& on, const Section& section,
       auto at = detail::site_of<st.op>(on, section, cell, chunk, instance, why, true);
       const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, value[st.in]);
       if constexpr (p.runs_forward(i))
-        detail::call_backward(layer, at, x, value[st.out], gradient[st.out], gradient[st.in]);
+        detail::call_backward(layer, at, x, value[st.out], view<const scalar>(gradient[st.out]),
+                              gradient[st.in]);
       if constexpr (p.remembers(i)) detail::call_release(layer, at, x, gradient[st.in]);
     }
   });

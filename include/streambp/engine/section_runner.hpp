@@ -21,10 +21,11 @@ class section_runner {
   virtual void forward(Device& on, position i, section_cell<scalar>& cell, const chunk_place& at,
                        section_input<scalar> in, view<scalar> out, const visit& why) const = 0;
   virtual view<scalar> backward(Device& on, position i, section_cell<scalar>& cell,
-                                const chunk_place& at, section_input<scalar> in, view<scalar> out,
-                                view<scalar> dy, const visit& why) const = 0;
+                                const chunk_place& at, section_input<scalar> in,
+                                view<const scalar> out, view<scalar> dy,
+                                const visit& why) const = 0;
   virtual void context(Device& on, position i, section_cell<scalar>& cell, const chunk_place& at,
-                       view<scalar> c, view<scalar> dc) const = 0;
+                       view<const scalar> c, view<scalar> dc) const = 0;
   virtual double side_losses(Device& on, position i, section_cell<scalar>& cell,
                              const chunk_place& at) const = 0;
 };
@@ -44,7 +45,7 @@ class model_sections final : public section_runner<Device> {
     with(i, [&](const auto& s) { run_forward(on, s, cell, at, number_of(i), in, out, why); });
   }
   view<scalar> backward(Device& on, position i, section_cell<scalar>& cell, const chunk_place& at,
-                        section_input<scalar> in, view<scalar> out, view<scalar> dy,
+                        section_input<scalar> in, view<const scalar> out, view<scalar> dy,
                         const visit& why) const override {
     view<scalar> dx;
     with(i, [&](const auto& s) {
@@ -53,7 +54,7 @@ class model_sections final : public section_runner<Device> {
     return dx;
   }
   void context(Device& on, position i, section_cell<scalar>& cell, const chunk_place& at,
-               view<scalar> c, view<scalar> dc) const override {
+               view<const scalar> c, view<scalar> dc) const override {
     with(i, [&](const auto& s) {
       if constexpr (std::decay_t<decltype(s)>::steps.crosses())
         run_context(on, s, cell, at, number_of(i), c, dc);

@@ -58,11 +58,11 @@ struct site {
   std::span<const position> grains() const { return chunk.grains; }
   position rows() const { return chunk.rows.rows(); }
 
-  // parameter: (rows, cols). memory: all rows that exist, prefix first; see pieces() for those
-  // seen. total: a row a segment. context: all rows of the other stream. tally: one row. saved,
-  // keepable, scratch: the chunk's rows. workspace: a row a thread.
+  // parameter: (rows, cols), to be read. memory: all rows that exist, prefix first; see pieces()
+  // for those seen. total: a row a segment. context: all rows of the other stream. tally: one row.
+  // saved, keepable, scratch: the chunk's rows. workspace: a row a thread.
   template <class Tag>
-  view<scalar> operator[](Tag) const {
+  auto operator[](Tag) const {
     constexpr int i = index<Tag>();
     constexpr slot_kind kind = std::tuple_element_t<i, slots>::kind;
     static_assert(
@@ -72,8 +72,10 @@ struct site {
     if constexpr (kind == slot_kind::keepable) {
       if (keeps_outputs) return cell.kept.rows_in(chunk.rows);
     }
-    if constexpr (kind == slot_kind::saved || kind == slot_kind::keepable ||
-                  kind == slot_kind::scratch)
+    if constexpr (kind == slot_kind::parameter || kind == slot_kind::shared)
+      return cell.given;
+    else if constexpr (kind == slot_kind::saved || kind == slot_kind::keepable ||
+                       kind == slot_kind::scratch)
       return cell.value.middle_rows(0, rows());
     else
       return cell.value;

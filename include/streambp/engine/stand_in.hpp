@@ -87,17 +87,15 @@ void step_runner<Device>::find_what_counts(bool labels) {
 
 // A chunk of the caller's rows, or of what stands in for them.
 template <class Device>
-view<typename Device::scalar> step_runner<Device>::given_rows(view<const scalar> all,
-                                                              const chunk_place& at,
-                                                              row_range stand_in) {
+view<const typename Device::scalar> step_runner<Device>::given_rows(view<const scalar> all,
+                                                                    const chunk_place& at,
+                                                                    row_range stand_in) {
   const view<const scalar> own = all.rows_in(at.rows);
-  // Layers read what the caller gives through the same views as everything else.
-  const view<scalar> as_given(const_cast<scalar*>(own.data), own.rows, own.cols, own.stride);
-  if (all_count_) return as_given;
+  if (all_count_) return own;
   bool counts = true;
   for (const piece& p : piece_list(*at.samples, at.rows))
     counts = counts && storage_.segment_scales(p.segment, 0) != 0;
-  if (counts) return as_given;
+  if (counts) return own;
   const view<scalar> x(storage_.stand_ins.data, own.rows, own.cols);
   detail::for_each_run(*at.samples, at.rows, storage_.segment_scales, stand_in,
                        [&](row_range to, row_range from) {

@@ -56,7 +56,7 @@ chunk_place step_runner<Device>::context_place(position chunk) {
 }
 
 template <class Device>
-view<typename Device::scalar> step_runner<Device>::context_rows(const chunk_place& at) {
+view<const typename Device::scalar> step_runner<Device>::context_rows(const chunk_place& at) {
   return given_rows(data_->context, at, context_stand_in_);
 }
 

@@ -49,9 +49,7 @@ void step_runner<Device>::bind(const parameter_list& parameters, const gradient_
     if (slot.parameter < 0) return;
     const auto number = std::size_t(slot.parameter);
     const auto& entry = model().table.entries[number];
-    // Layers read parameters through the same views as everything else.
-    const view<const scalar> given = parameters.at(number, entry.offset, entry);
-    own.value = {const_cast<scalar*>(given.data), given.rows, given.cols, given.stride};
+    own.given = parameters.at(number, entry.offset, entry);
     own.gradient = {};
     if (entry.gradient >= 0 && !gradient.empty())
       own.gradient = gradient.at(number, entry.gradient, entry);

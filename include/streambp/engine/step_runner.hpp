@@ -220,7 +220,7 @@ class step_runner {
 
   // In stand_in.hpp: samples of which nothing counts.
   void find_what_counts(bool labels);
-  view<scalar> given_rows(view<const scalar> all, const chunk_place& at, row_range stand_in);
+  view<const scalar> given_rows(view<const scalar> all, const chunk_place& at, row_range stand_in);
 
   // In step.hpp: a step's beginning and end.
   void open(const parameter_list& parameters, const batch_type& data, const gradient_list& gradient,
@@ -261,7 +261,7 @@ class step_runner {
   void for_each_prefix(position section, const F& f);
   void add_side_losses();
   chunk_place context_place(position chunk);
-  view<scalar> context_rows(const chunk_place& at);
+  view<const scalar> context_rows(const chunk_place& at);
 
   // In head.hpp.
   void visit_heads(const sweep& s);

@@ -57,6 +57,8 @@ class guarded_buffer {
 // data stand for themselves.
 template <class Scalar>
 class guarded_rows {
+  using value = std::remove_const_t<Scalar>;
+
  public:
   guarded_rows(view<Scalar> of, double poison, bool empty = false)
       : of_(of),
@@ -67,7 +69,7 @@ class guarded_rows {
     before_.assign(buffer_.span().begin(), buffer_.span().end());
   }
 
-  view<Scalar> rows() { return own_.data ? own_ : of_; }
+  view<Scalar> rows() { return own_.data ? view<Scalar>(own_) : of_; }
   bool untouched() {
     return buffer_.margins_untouched() &&
            equal_bits(before_.data(), buffer_.span().data(), before_.size());
@@ -81,9 +83,9 @@ class guarded_rows {
 
  private:
   view<Scalar> of_;
-  guarded_buffer<Scalar> buffer_;
-  view<Scalar> own_;
-  std::vector<Scalar> before_;
+  guarded_buffer<value> buffer_;
+  view<value> own_;
+  std::vector<value> before_;
 };
 
 // Token ids are looked at by everybody.
@@ -106,7 +108,7 @@ guarded_rows(std::span<const std::int32_t>, Rest...) -> guarded_rows<const std::
 template <class Scalar>
 class snapshot {
  public:
-  explicit snapshot(view<Scalar> of) : of_(of) {
+  explicit snapshot(view<const Scalar> of) : of_(of) {
     for (position i = 0; i < of.rows && of.data; ++i)
       before_.insert(before_.end(), of.row(i), of.row(i) + of.cols);
   }
@@ -119,7 +121,7 @@ class snapshot {
   const Scalar* row(position i) const { return before_.data() + i * of_.cols; }
 
  private:
-  view<Scalar> of_;
+  view<const Scalar> of_;
   std::vector<Scalar> before_;
 };
 

@@ -27,7 +27,7 @@ class watched_call {
     each([&](auto tag, auto kind) {
       constexpr int i = traits::count::template index<decltype(tag)>();
       if constexpr (kind == slot_kind::parameter || kind == slot_kind::shared) {
-        constants_.emplace_back(view<scalar>(at_[tag]));
+        constants_.emplace_back(at_[tag]);
         if (at_.trains(tag))
           move(at_.cells[i].gradient, at_.cells[i].gradient.rows);
         else
@@ -67,7 +67,7 @@ class watched_call {
     each([&](auto tag, auto kind) {
       if constexpr (kind == slot_kind::memory) {
         hidden_.emplace_back(at_[tag], seen_rows(), w_.by->poison);
-        constants_.emplace_back(view<scalar>(at_[tag]));
+        constants_.emplace_back(at_[tag]);
       }
     });
   }
@@ -114,7 +114,7 @@ class watched_call {
   };
   static constexpr scalar untouched_entry = scalar(0.140625);
 
-  void spare(view<scalar>& slot, view<scalar> parameter) {
+  void spare(view<scalar>& slot, view<const scalar> parameter) {
     spared_.push_back(
         {&slot, slot,
          std::vector<scalar>(std::size_t(parameter.rows * parameter.cols), untouched_entry)});

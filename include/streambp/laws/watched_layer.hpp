@@ -101,13 +101,15 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
     call.finish();
   }
 
-  template <class At, class X, class Y>
-  requires requires(const L& layer, At& at, X x, Y y) { traits::backward(layer, at, x, y, y, y); }
-  static void backward(const watched& w, At& at, X x, Y y, Y dy, Y dx) {
+  template <class At, class X, class Y, class D>
+  requires requires(const L& layer, At& at, X x, Y y, D dx) {
+    traits::backward(layer, at, x, y, y, dx);
+  }
+  static void backward(const watched& w, At& at, X x, Y y, Y dy, D dx) {
     if (at.on.counts_only()) return traits::backward(w.layer, at, x, y, dy, dx);
     if (!w.by->on) {
       const laws::lifted_rows lifted(at.on, dx, w.by->lift);
-      const laws::watched_loops<L, At, Y> loops(w, at, dx);
+      const laws::watched_loops<L, At, D> loops(w, at, dx);
       return traits::backward(w.layer, at, x, y, dy, dx);
     }
     laws::watched_call<L, At> call(w, at, "backward");
@@ -123,13 +125,13 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
     call.finish();
   }
 
-  template <class At, class X, class Y>
-  requires requires(const L& layer, At& at, X x, Y dx) { traits::release(layer, at, x, dx); }
-  static void release(const watched& w, At& at, X x, Y dx) {
+  template <class At, class X, class D>
+  requires requires(const L& layer, At& at, X x, D dx) { traits::release(layer, at, x, dx); }
+  static void release(const watched& w, At& at, X x, D dx) {
     if (at.on.counts_only()) return traits::release(w.layer, at, x, dx);
     if (!w.by->on) {
       const laws::lifted_rows lifted(at.on, dx, w.by->lift);
-      const laws::watched_loops<L, At, Y> loops(w, at, dx);
+      const laws::watched_loops<L, At, D> loops(w, at, dx);
       return traits::release(w.layer, at, x, dx);
     }
     laws::watched_call<L, At> call(w, at, "release");
@@ -147,9 +149,11 @@ struct layer_traits<laws::watched<L>> : layer_traits<L> {
   static void remember_context(const watched& w, At& at, X c) {
     traits::remember_context(w.layer, at, c);
   }
-  template <class At, class X>
-  requires requires(const L& layer, At& at, X c) { traits::release_context(layer, at, c, c); }
-  static void release_context(const watched& w, At& at, X c, X dc) {
+  template <class At, class X, class D>
+  requires requires(const L& layer, At& at, X c, D dc) {
+    traits::release_context(layer, at, c, dc);
+  }
+  static void release_context(const watched& w, At& at, X c, D dc) {
     traits::release_context(w.layer, at, c, dc);
   }
 

@@ -17,9 +17,10 @@ constexpr bool explain_layer() {
     static_assert(fault != traits_incomplete,
                   "layer_traits is specialised for this layer without all of its members: derive "
                   "the specialisation from adapted_traits<layer, adapter>");
-    static_assert(fault != flag_without_value,
-                  "takes_tokens, backward_reads_input, backward_reads_output, counts_flops and host_only are "
-                  "constants of the type: write static constexpr bool");
+    static_assert(
+        fault != flag_without_value,
+        "takes_tokens, backward_reads_input, backward_reads_output, counts_flops and host_only are "
+        "constants of the type: write static constexpr bool");
     static_assert(
         fault != sees_no_reach,
         "'sees' says what a row may look at: write static constexpr auto sees = row, past "
@@ -95,7 +96,9 @@ constexpr bool explain_layer() {
     static_assert(
         fault != no_forward,
         "the layer has no forward: write auto forward(auto& at, auto x) const, which returns its "
-        "rows, or, with a backward, void forward(auto& at, auto x, auto y) const, which assigns y");
+        "rows, or, with a backward, void forward(auto& at, auto x, auto y) const, which assigns y "
+        "(x is "
+        "a view<const scalar>, y a view<scalar>)");
     static_assert(
         fault != no_backward,
         "the layer has no backward(at, x, y, dy, dx): write void backward(auto& at, auto x, "
@@ -103,7 +106,8 @@ constexpr bool explain_layer() {
         "forward(auto& at, auto x) const return the rows, and it is derived");
     static_assert(fault != backward_of_other_form,
                   "the layer's backward cannot be called as backward(at, x, y, dy, dx): write void "
-                  "backward(auto& at, auto x, auto y, auto dy, auto dx) const");
+                  "backward(auto& at, auto x, auto y, auto dy, auto dx) const (x, y and dy are "
+                  "view<const scalar>, dx is a view<scalar>)");
     return fault == none;
   } else {
     return false;

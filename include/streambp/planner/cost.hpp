@@ -36,8 +36,8 @@ class flop_counts {
     const auto shape_parameter = [&](const slot_info& slot, slot_cell<scalar>& own) {
       if (slot.parameter < 0) return;
       const auto& entry = model_.table.entries[std::size_t(slot.parameter)];
-      own.value = {nullptr, entry.rows, entry.cols};
-      if (entry.gradient >= 0) own.gradient = own.value;
+      own.given = {nullptr, entry.rows, entry.cols};
+      if (entry.gradient >= 0) own.gradient = {nullptr, entry.rows, entry.cols};
     };
     for (position i = 0; i < position(model_.count()); ++i)
       for_each_slot(model_[i], cells_.cells[std::size_t(i)], shape_parameter);

@@ -109,20 +109,20 @@ struct layer_traits {
   template <class At, class X, class Y>
   requires requires(const L& layer, At& at, X x, Y y) { layer.forward(at, x, y); }
   static void forward(const L& layer, At& at, X x, Y y) { layer.forward(at, x, y); }
-  template <class At, class X, class Y>
-  requires requires(const L& layer, At& at, X x, Y y) { layer.backward(at, x, y, y, y); }
-  static void backward(const L& layer, At& at, X x, Y y, Y dy, Y dx) {
+  template <class At, class X, class Y, class D>
+  requires requires(const L& layer, At& at, X x, Y y, D dx) { layer.backward(at, x, y, y, dx); }
+  static void backward(const L& layer, At& at, X x, Y y, Y dy, D dx) {
     layer.backward(at, x, y, dy, dx);
   }
-  template <class At, class X, class Y>
-  requires requires(const L& layer, At& at, X x, Y dx) { layer.release(at, x, dx); }
-  static void release(const L& layer, At& at, X x, Y dx) { layer.release(at, x, dx); }
+  template <class At, class X, class D>
+  requires requires(const L& layer, At& at, X x, D dx) { layer.release(at, x, dx); }
+  static void release(const L& layer, At& at, X x, D dx) { layer.release(at, x, dx); }
   template <class At, class X>
   requires requires(const L& layer, At& at, X c) { layer.remember_context(at, c); }
   static void remember_context(const L& layer, At& at, X c) { layer.remember_context(at, c); }
-  template <class At, class X>
-  requires requires(const L& layer, At& at, X c) { layer.release_context(at, c, c); }
-  static void release_context(const L& layer, At& at, X c, X dc) {
+  template <class At, class X, class D>
+  requires requires(const L& layer, At& at, X c, D dc) { layer.release_context(at, c, dc); }
+  static void release_context(const L& layer, At& at, X c, D dc) {
     layer.release_context(at, c, dc);
   }
   template <class At>

@@ -11,12 +11,14 @@
 
 namespace streambp {
 
-// What `at` comes with: rows, or the tokens of a layer that takes them.
+// What `at` comes with: rows to write, rows to read, and the tokens of a layer that takes them.
 template <class At>
 using rows_of = view<typename At::scalar>;
+template <class At>
+using given_rows_of = view<const typename At::scalar>;
 template <class L, class At>
-using input_of_layer =
-    std::conditional_t<layer_traits<L>::takes_tokens, std::span<const std::int32_t>, rows_of<At>>;
+using input_of_layer = std::conditional_t<layer_traits<L>::takes_tokens,
+                                          std::span<const std::int32_t>, given_rows_of<At>>;
 
 template <class L, class At>
 concept has_remember = requires(const L& l, At& at, input_of_layer<L, At> x) {
@@ -27,8 +29,9 @@ concept has_forward = requires(const L& l, At& at, input_of_layer<L, At> x, rows
   layer_traits<L>::forward(l, at, x, y);
 };
 template <class L, class At>
-concept has_backward = requires(const L& l, At& at, input_of_layer<L, At> x, rows_of<At> y) {
-  layer_traits<L>::backward(l, at, x, y, y, y);
+concept has_backward = requires(const L& l, At& at, input_of_layer<L, At> x, given_rows_of<At> y,
+                                rows_of<At> dx) {
+  layer_traits<L>::backward(l, at, x, y, y, dx);
 };
 template <class L, class At>
 concept has_release = requires(const L& l, At& at, input_of_layer<L, At> x, rows_of<At> dx) {
@@ -37,9 +40,9 @@ concept has_release = requires(const L& l, At& at, input_of_layer<L, At> x, rows
 
 // Rows of another stream, too.
 template <class L, class At>
-concept has_context = requires(const L& l, At& at, rows_of<At> c) {
+concept has_context = requires(const L& l, At& at, given_rows_of<At> c, rows_of<At> dc) {
   layer_traits<L>::remember_context(l, at, c);
-  layer_traits<L>::release_context(l, at, c, c);
+  layer_traits<L>::release_context(l, at, c, dc);
 };
 template <class L, class At>
 concept has_side_loss = requires(const L& l, At& at) {
