@@ -267,8 +267,10 @@ TEST_CASE("an engine refuses the plan of another loss, and a gradient of nothing
   CHECK(said.starts_with(sentence("engine: the plan says ", p.peak(), " bytes, the step needs ")));
   CHECK(said.ends_with("; it was made for another loss"));
   auto e = t.engine_for(p);
-  CHECK(complaint([&] { e.add_gradient(t.parameters, t.data(), {}); }) ==
-        "add_gradient: no gradient is asked for; value() is the loss alone");
+  CHECK(
+      complaint([&] { e.add_gradient(t.parameters, t.data(), {}); }) ==
+      sentence("add_gradient: no gradient is asked for; give a buffer of parameters().gradients = ",
+               t.list.table.gradients, " numbers, or take value(), the loss alone"));
 }
 
 TEST_CASE("what a step adds to overlaps nothing else, by ranges of bytes") {

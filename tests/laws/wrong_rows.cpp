@@ -51,6 +51,8 @@ TEST_CASE("each fault of a row layer breaks the law that speaks of it") {
       {row_fault::drops_last_row, "central differences, the declaration is true"},
       {row_fault::wrong_alone, "central differences"},
       {row_fault::wrong_when_large, "slopes at zeros and ties"},
+      {row_fault::throws_when_frozen, "frozen costs nothing"},
+      {row_fault::throws_alone, "a step runs to its end"},
       {row_fault::trained_elsewhere, "frozen costs nothing"},
   };
   for (const auto& c : cases) {

@@ -41,6 +41,8 @@ enum class row_fault : unsigned char {
   drops_last_row,         // no dx for the last row of a sample
   wrong_alone,            // dx of samples of one token
   wrong_when_large,       // dx is clipped as if x were at most 10
+  throws_when_frozen,     // as a primitive does that gets a gradient without rows
+  throws_alone,           // in the backward of a sample of one row
   trained_elsewhere,      // dx counts twice where the parameter is frozen
 };
 
@@ -91,6 +93,11 @@ struct wrong_rows {
   void backward(auto& at, auto x, auto, auto dy, auto dx) const {
     const auto g = at[gain], s = at[square], dg = at.d(gain);
     if (fault == row_fault::frozen_stops_gradient && !at.trains(gain)) return;
+    if (fault == row_fault::throws_when_frozen)
+      expect_gradient("rows", "d_gain", at.d(gain), {"one", 1}, {"in", x.cols});
+    if (fault == row_fault::throws_alone && !at.on.counts_only())
+      for (const piece& p : at.pieces())
+        if (at.chunk.samples->segment(p.segment).rows() == 1) throw std::runtime_error("alone");
     if (fault == row_fault::ignores_frozen && !at.trains(gain))
       for (position j = 0; j < width; ++j) dg(0, j) += s(0, j) * dy(0, j);
     if (at.trains(gain) && fault == row_fault::sums_in_tasks && dy.data != nullptr)

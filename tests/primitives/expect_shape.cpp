@@ -71,6 +71,9 @@ const std::vector<call> calls{
      "add_weight_gradient: x is 5 x 16, wanted (rows = 6, in = 16)"},
     {[](on_type& on) { add_weight_gradient(on, of(6, 8), of(6, 16), of(16, 16), grains); },
      "add_weight_gradient: dw is 16 x 16, wanted (out = 8, in = 16)"},
+    {[](on_type& on) { add_weight_gradient(on, of(6, 8), of(6, 16), of(0, 16), grains); },
+     "add_weight_gradient: dw has no rows, as the gradient of a frozen parameter has none; ask "
+     "at.trains(tag) first"},
     {[](on_type& on) { add_weight_gradient(on, of(6, 8), of(6, 16), of(8, 16), too_few); },
      "add_weight_gradient: grains cover 4 rows, the operands have 6; give at.grains() of the rows' "
      "chunk"},

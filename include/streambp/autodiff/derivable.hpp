@@ -49,10 +49,15 @@ concept entry_forward = requires(const L& layer, dual<sample> x) {
   { layer.forward(x) } -> std::same_as<dual<sample>>;
 };
 
+template <class Slots>
+inline constexpr bool is_tuple = false;
+template <class... Slot>
+inline constexpr bool is_tuple<std::tuple<Slot...>> = true;
+
 // auto forward(auto& at, auto x) const.
 template <class L>
-concept row_forward = requires(const L& layer,
-                               const recorder<listed_slots_of<L>, phase::forward>& at, variable x) {
+concept row_forward = is_tuple<listed_slots_of<L>> &&
+    requires(const L& layer, const recorder<listed_slots_of<L>, phase::forward>& at, variable x) {
   { layer.forward(at, x) } -> std::same_as<variable>;
 };
 

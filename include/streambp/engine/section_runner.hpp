@@ -1,6 +1,10 @@
 // The sections of a model without its type: what sweeps over them is compiled once a device.
 #pragma once
 
+#include <string>
+#include <string_view>
+
+#include "../core/error.hpp"
 #include "../schedule/instances.hpp"
 #include "run_section.hpp"
 
@@ -29,6 +33,18 @@ class section_runner {
   virtual double side_losses(Device& on, position i, section_cell<scalar>& cell,
                              const chunk_place& at) const = 0;
 };
+
+namespace detail {
+
+// What a layer's call says, after the layer's place: of blocks.3.linear "linear: ..." is once said.
+inline std::string said_of(const std::string& label, std::string_view what) {
+  const std::string_view name = what.substr(0, what.find(": "));
+  const std::string_view own = std::string_view(label).substr(label.rfind('.') + 1);
+  if (name.size() < what.size() && own.starts_with(name)) what.remove_prefix(name.size() + 2);
+  return sentence(label, ": ", what);
+}
+
+}  // namespace detail
 
 template <class Device, class Model>
 class model_sections final : public section_runner<Device> {
@@ -77,13 +93,18 @@ class model_sections final : public section_runner<Device> {
     const bool read = i < position(list_.count()) && list_[i].part == half::read;
     return std::uint64_t(i) - read;
   }
+  // What does not fit in a layer's own calls is said of the layer.
   template <class F>
   void with(position i, F&& f) const {
-    if (i == position(list_.count())) {
-      if constexpr (split::head_type::steps.size > 0) f(list_.head_section);
-      return;
+    const bool head = i == position(list_.count());
+    try {
+      if (!head)
+        with_index<split::trunk_count>(list_[i].type, [&](auto t) { f(std::get<t>(list_.trunk)); });
+      else if constexpr (split::head_type::steps.size > 0)
+        f(list_.head_section);
+    } catch (const shape_error& e) {
+      throw shape_error(detail::said_of(head ? list_.head.label() : list_[i].label(), e.what()));
     }
-    with_index<split::trunk_count>(list_[i].type, [&](auto t) { f(std::get<t>(list_.trunk)); });
   }
 
   instance_list<Model> list_;

@@ -88,7 +88,10 @@ class step_runner {
                       const gradient_list& gradient) {
     if (gradient.empty() && model().table.gradients > 0 && data.d_rows.rows == 0 &&
         data.d_context.rows == 0 && data.d_initial.empty())
-      throw shape_error("add_gradient: no gradient is asked for; value() is the loss alone");
+      throw shape_error(sentence(
+          "add_gradient: no gradient is asked for; give a buffer of parameters().gradients "
+          "= ",
+          model().table.gradients, " numbers, or take value(), the loss alone"));
     const one_step running(*this);
     open(parameters, data, gradient, true);
     for (const sweep& s : plan_.sweeps) run(s);

@@ -108,6 +108,16 @@ inline void judge_together(report& r, subject& exact, subject& single, const set
   }
 }
 
+// What a call throws breaks the law that it is tried for, and ends the trial.
+template <class F>
+void run_to_end(report& r, law tried, const F& trial) {
+  try {
+    trial();
+  } catch (const std::exception& e) {
+    r.add(tried, sentence("a step throws: ", e.what()));
+  }
+}
+
 // A layer, or a composition, on a device. Throws shape_error when it does not take the setting's
 // rows.
 template <template <class> class Device = default_device, class Layer>
@@ -118,20 +128,26 @@ report hold(const Layer& layer, const setting& s) {
   report r;
   if constexpr (explain_model<Layer, device_sites<Device<double>>>()) {
     engine_subject<double, Layer, functional<double>, Device<double>> exact(layer, {}, s);
-    judge(r, exact, s);
     engine_subject<float, Layer, functional<float>, Device<float>> single(layer, {}, s);
-    judge(r, single, s);
-    judge_together(r, exact, single, s);
+    data_for(exact, s, 0);  // throws what is wrong with the setting
+    run_to_end(r, law::completion, [&] {
+      judge(r, exact, s);
+      judge(r, single, s);
+      judge_together(r, exact, single, s);
+    });
+    if (r.breaks(law::completion)) return r;
     if constexpr (has_parameters<Layer>) {
       r.speak_of("fp64");
       const auto still = streambp::frozen(layer);
       engine_subject<double, std::decay_t<decltype(still)>, functional<double>, Device<double>>
           frozen(still, {}, s);
-      given data = data_for(exact, s, 0);
-      data.initial.clear();
-      check_frozen(r, exact, frozen, data);
-      if (exact.initial_size(s.prefix) > 0)
-        check_frozen(r, exact, frozen, data_for(exact, s, s.prefix));
+      run_to_end(r, law::frozen, [&] {
+        given data = data_for(exact, s, 0);
+        data.initial.clear();
+        check_frozen(r, exact, frozen, data);
+        if (exact.initial_size(s.prefix) > 0)
+          check_frozen(r, exact, frozen, data_for(exact, s, s.prefix));
+      });
     }
   }
   return r;
@@ -147,10 +163,13 @@ report hold_loss(const Loss& loss, setting s) {
     const auto model = linear(s.features, s.features) | linear(s.features, s.vocabulary);
     using model_type = std::decay_t<decltype(model)>;
     engine_subject<double, model_type, Loss, Device<double>> exact(model, loss, s);
-    judge(r, exact, s);
     engine_subject<float, model_type, Loss, Device<float>> single(model, loss, s);
-    judge(r, single, s);
-    judge_together(r, exact, single, s);
+    data_for(exact, s, 0);  // throws what is wrong with the setting
+    run_to_end(r, law::completion, [&] {
+      judge(r, exact, s);
+      judge(r, single, s);
+      judge_together(r, exact, single, s);
+    });
   }
   return r;
 }

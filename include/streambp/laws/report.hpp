@@ -26,10 +26,11 @@ enum class law : unsigned char {
   kinks,                // gradients are slopes, or between them, at zeros and ties
   single_precision,     // fp32 gives what fp64 gives
   task_order,           // tasks of a layer's loops do not depend on each other
-  randomness            // draws follow seed and step
+  randomness,           // draws follow seed and step
+  completion            // no call of a layer throws
 };
 
-inline constexpr int law_count = int(law::randomness) + 1;
+inline constexpr int law_count = int(law::completion) + 1;
 
 constexpr const char* name_of(law l) {
   switch (l) {
@@ -63,6 +64,8 @@ constexpr const char* name_of(law l) {
       return "tasks in any order";
     case law::randomness:
       return "draws follow seed and step";
+    case law::completion:
+      return "a step runs to its end";
   }
   return "";
 }

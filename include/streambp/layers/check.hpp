@@ -12,7 +12,11 @@ namespace streambp {
 // Throws shape_error unless x has the features that the layer takes.
 inline void expect_features(const char* layer, position given, position taken) {
   if (given != taken)
-    throw shape_error(sentence(layer, ": x has ", given, " features, the layer takes ", taken));
+    throw shape_error(
+        sentence(layer, ": x has ", given, " features, the layer takes ", taken,
+                 given == 0 ? "; a model of rows wants plan_options.features, one of tokens begins "
+                              "with an embedding"
+                            : ""));
 }
 
 // Throws shape_error unless a size is positive, and small enough for products of sizes to be

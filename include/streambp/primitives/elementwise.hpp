@@ -64,7 +64,7 @@ void add_bias(D& on, given<D> b, written<D> y) {
 // db += the sum of dy's rows, last grain first; db (1, d).
 template <device D>
 void add_column_sums(D& on, given<D> dy, written<D> db, std::span<const position> grains) {
-  expect_shape("add_column_sums", "db", db, {"one", 1}, {"columns", dy.cols});
+  expect_gradient("add_column_sums", "db", db, {"one", 1}, {"columns", dy.cols});
   expect_grains("add_column_sums", grains, dy.rows);
   if (const auto with = on.enter("add_column_sums")) add_column_sums(*with, dy, db, grains);
 }

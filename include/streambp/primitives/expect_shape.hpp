@@ -25,6 +25,12 @@ namespace detail {
                              " (", wanted_rows.name, " = ", wanted_rows.size, ", ",
                              wanted_cols.name, " = ", wanted_cols.size, ")"));
 }
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_frozen(const char* primitive,
+                                                                 const char* operand) {
+  throw shape_error(sentence(primitive, ": ", operand,
+                             " has no rows, as the gradient of a frozen parameter has none; ask "
+                             "at.trains(tag) first"));
+}
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_count(const char* primitive,
                                                                 const char* operand,
                                                                 std::size_t entries, side wanted) {
@@ -61,6 +67,14 @@ void expect_shape(const char* primitive, const char* operand, const view<S>& giv
                   side cols) {
   if (given.rows != rows.size || given.cols != cols.size) [[unlikely]]
     detail::refuse_shape(primitive, operand, given.rows, given.cols, rows, cols);
+}
+// The same of a parameter's gradient, which has no rows where the parameter is frozen.
+template <class S>
+void expect_gradient(const char* primitive, const char* operand, const view<S>& given, side rows,
+                     side cols) {
+  if (given.rows == 0 && rows.size > 0) [[unlikely]]
+    detail::refuse_frozen(primitive, operand);
+  expect_shape(primitive, operand, given, rows, cols);
 }
 // The same of one that may be left out: without rows it is.
 template <class S>

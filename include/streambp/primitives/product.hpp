@@ -33,8 +33,8 @@ void project_back(D& on, given<D> dy, given<D> w, written<D> dx, write how = wri
 template <device D>
 void add_weight_gradient(D& on, given<D> dy, given<D> x, written<D> dw,
                          std::span<const position> grains) {
+  expect_gradient("add_weight_gradient", "dw", dw, {"out", dy.cols}, {"in", x.cols});
   expect_shape("add_weight_gradient", "x", x, {"rows", dy.rows}, {"in", dw.cols});
-  expect_shape("add_weight_gradient", "dw", dw, {"out", dy.cols}, {"in", x.cols});
   expect_grains("add_weight_gradient", grains, x.rows);
   on.count(big_count(2) * x.rows * dw.rows * dw.cols);
   if (const auto with = on.enter("add_weight_gradient"))
