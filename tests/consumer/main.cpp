@@ -1,12 +1,21 @@
 // What a project that found the installed package does first: a plan, a gradient, and the same bits
-// from another plan.
+// from another plan. A build without optimisation is warned of, once.
 #include <cstdio>
 #include <cstring>
 #include <streambp/streambp.hpp>
 
 using namespace streambp;
 
+#ifdef __OPTIMIZE__
+constexpr int expected_warnings = 0;
+#else
+constexpr int expected_warnings = 1;
+#endif
+
 int main() {
+  int warnings = 0;
+  set_warning_sink(
+      [&](std::string_view said) { warnings += said.find("without optimisation") != said.npos; });
   const auto model =
       embedding(11, 8) |
       residual(rms_norm(8) | causal_attention({.features = 8, .heads = 2, .rotary = 1e4})) |
@@ -32,5 +41,6 @@ int main() {
                     std::memcmp(streamed.data(), whole.data(), whole.size() * sizeof(float)) == 0;
   const bool moves = std::any_of(whole.begin(), whole.end(), [](float g) { return g != 0; });
   std::printf("loss %.9g, %zu gradients, %s bits\n", value, whole.size(), same ? "equal" : "other");
-  return same && moves ? 0 : 1;
+  set_warning_sink({});
+  return same && moves && warnings == expected_warnings ? 0 : 1;
 }
