@@ -31,7 +31,8 @@ void sums_are_placements(const Model& model, plan_options options) {
       region = std::max(region, own.region);
       total += own.flops;
     }
-    const std::size_t fixed = costs.fixed_bytes() + (streams(c) ? costs.stream_bytes() : 0);
+    const std::size_t fixed =
+        costs.fixed_bytes() + (c.stages.size() > 1 || !c.fuses_head ? costs.stream_bytes() : 0);
     REQUIRE(fixed + persistent + region == p.peak());
     REQUIRE(total == p.flops);
     ++number;

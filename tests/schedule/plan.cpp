@@ -6,18 +6,10 @@
 
 using namespace streambp;
 
-
 TEST_CASE("bytes by place sum to the peak") {
   step_plan p;
   p.bytes = {1, 20, 300, 4000, 50000, 600000};
   CHECK(p.peak() == 654321);
-}
-
-TEST_CASE("a gradient stream exists unless one stage takes its rows from its own head") {
-  const stage_plan one{0, 1}, two{1, 2};
-  CHECK(streams({{one}, 8, 8, false}));
-  CHECK_FALSE(streams({{one}, 8, 8, true}));
-  CHECK(streams({{one, two}, 8, 8, true}));
 }
 
 TEST_CASE("the largest chunk may be any") {

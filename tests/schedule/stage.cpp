@@ -89,3 +89,11 @@ TEST_CASE("a trailing remember half is the next stage's; the last two of their m
   CHECK(facts_of(list, keeps, false, 0).keeps_outputs(1));
   CHECK_FALSE(facts_of(list, keeps, false, 0).keeps_outputs(2));
 }
+
+TEST_CASE("a gradient stream exists unless one stage takes its rows from its own head") {
+  const section_list one = list_of({plain()}), two = list_of({plain(), plain()});
+  CHECK(facts_of(one, {0, 1}, false, 0).streams());
+  CHECK_FALSE(facts_of(one, {0, 1}, true, 0).streams());
+  CHECK(facts_of(two, {0, 1}, true, 0).streams());
+  CHECK(facts_of(two, {1, 2}, true, 0).streams());
+}

@@ -132,7 +132,8 @@ TEST_CASE("side losses, then what the loss couples, stand before the first gradi
 
 TEST_CASE(
     "reading: a forward pass; the head follows, or is inside where rows have no other place") {
-  CHECK(reading_sweeps_of(stages_of({1, 2}), true) ==
-        order{{forward, 0}, {forward, 1}, {value, 1}});
-  CHECK(reading_sweeps_of(stages_of({3}), false) == order{{forward_value, 0}});
+  CHECK(reading_sweeps_of(stages_of({1, 2})) == order{{forward, 0}, {forward, 1}, {value, 1}});
+  auto fused = stages_of({3});
+  fused.back().fuses_head = true;
+  CHECK(reading_sweeps_of(fused) == order{{forward_value, 0}});
 }

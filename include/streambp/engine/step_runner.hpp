@@ -61,7 +61,7 @@ class step_runner {
         storage_(model()),
         lowest_(plan_.shape.input_gradient ? 0 : model().lowest_trained()),
         stages_(checked_stages()),
-        reading_sweeps_(reading_sweeps_of(stages_, streams(plan_.choice))),
+        reading_sweeps_(reading_sweeps_of(stages_)),
         block_(checked_bytes()),
         on_(plan_.shape.threads) {
     arena from(block_.data(), block_.size());

@@ -208,7 +208,7 @@ byte_table storage<Device>::place(arena& from, const section_list& model, const 
   const auto stages = facts_of(model, p.choice.stages, p.choice.fuses_head, 0);
   // Of every stage, in order.
   const auto each = [&](const auto& f) {
-    for (const stage_facts& s : stages) for_each_lifetime(s, streams(p.choice), f);
+    for (const stage_facts& s : stages) for_each_lifetime(s, f);
   };
   const auto place_lasting = [&](bool of_checkpoints) {
     each([&](const lifetime& l) {
@@ -226,7 +226,7 @@ byte_table storage<Device>::place(arena& from, const section_list& model, const 
   bytes.checkpoints = since();
 
   stream = {};
-  if (streams(p.choice)) place_stream(from, model, shape);
+  if (stages.back().streams()) place_stream(from, model, shape);
   bytes.stream = since();
 
   place_boundaries(from, model, shape);
@@ -242,7 +242,7 @@ byte_table storage<Device>::place(arena& from, const section_list& model, const 
   std::size_t most = region;
   for (const stage_facts& s : stages) {
     from.rewind(region);
-    for_each_lifetime(s, streams(p.choice), [&](const lifetime& l) {
+    for_each_lifetime(s, [&](const lifetime& l) {
       if (l.lives == tenure::step) return;
       const std::size_t mark = from.used();
       place(from, model, shape, l);

@@ -23,14 +23,9 @@ class tensor_list {
   template <class Buffer>
   requires std::convertible_to<Buffer, std::span<Scalar>> tensor_list(Buffer&& buffer)
       : buffer_(std::forward<Buffer>(buffer)) {}
-  template <class List>
-  requires(std::convertible_to<List, std::span<const view<Scalar>>> && !std::is_const_v<Scalar>)
-      tensor_list(List&& list)
-      : written_(std::forward<List>(list)), listed_(true) {}
   // Parameters are only read: views that could be written to will do.
   template <class List>
-  requires(std::convertible_to<List, std::span<const view<value>>>&& std::is_const_v<Scalar>)
-      tensor_list(List&& list)
+  requires std::convertible_to<List, std::span<const view<value>>> tensor_list(List&& list)
       : written_(std::forward<List>(list)), listed_(true) {}
   template <class List>
   requires(std::convertible_to<List, std::span<const view<const value>>>&& std::is_const_v<Scalar>)

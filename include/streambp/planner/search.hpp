@@ -167,7 +167,6 @@ std::optional<std::vector<stage_plan>> search_stages(stage_costs<Device>& costs,
                             [&](const stage_cost& other) { return beats(other, c); }))
               continue;
             tried.push_back(c);
-            const bool streams = !(fuses && first == 0 && final_stage);
             for (std::size_t from = 0; from < fronts[std::size_t(first)].size(); ++from) {
               const partial_plan& before = fronts[std::size_t(first)][from];
               partial_plan p{sum_of_bytes(before.persistent, c.persistent),
@@ -175,7 +174,7 @@ std::optional<std::vector<stage_plan>> search_stages(stage_costs<Device>& costs,
               if (final_stage)
                 p.persistent = sum_of_bytes(
                     p.persistent,
-                    sum_of_bytes(costs.fixed_bytes(), streams ? costs.stream_bytes() : 0));
+                    sum_of_bytes(costs.fixed_bytes(), c.streams ? costs.stream_bytes() : 0));
               if (p.bytes() <= limits.budget) add_point(fronts[std::size_t(last)], p);
             }
           }

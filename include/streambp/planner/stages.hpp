@@ -11,6 +11,7 @@ namespace streambp {
 struct stage_cost {
   std::size_t persistent = 0;  // its checkpoint and what it keeps
   std::size_t region = 0;      // addresses that stages share
+  bool streams = true;         // see stage_facts
   big_count flops;
 };
 
@@ -50,10 +51,10 @@ class stage_costs {
 
   stage_cost of(const stage_plan& s) {
     const stage_facts f = facts_of(model_, s, fuses_, lowest_);
-    const bool streams = !(f.fuses_head && s.first == 0);
     stage_cost cost;
+    cost.streams = f.streams();
     std::size_t stands = 0;
-    for_each_lifetime(f, streams, [&](const lifetime& l) {
+    for_each_lifetime(f, [&](const lifetime& l) {
       const std::size_t bytes = bytes_of(l);
       if (l.lives == tenure::step) {
         cost.persistent = sum_of_bytes(cost.persistent, bytes);

@@ -9,6 +9,17 @@
 
 namespace streambp::primitives {
 
+namespace detail {
+
+// y (rows, 1), with the given rows in it.
+template <class S>
+void expect_column(const char* primitive, const view<S>& y, row_range rows) {
+  expect_shape(primitive, "y", y, {"rows", y.rows}, {"one", 1});
+  expect_rows_in(primitive, "y", y, rows);
+}
+
+}  // namespace detail
+
 // y = the expression, in the given rows.
 template <device D>
 void evaluate(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms, written<D> y,
@@ -21,16 +32,14 @@ void evaluate(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> te
 template <device D>
 void evaluate_sum(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
                   position cols, written<D> y, row_range rows) {
-  expect_shape("evaluate_sum", "y", y, {"rows", y.rows}, {"one", 1});
-  expect_rows_in("evaluate_sum", "y", y, rows);
+  detail::expect_column("evaluate_sum", y, rows);
   if (const auto with = on.enter("evaluate_sum")) evaluate_sum(*with, terms, cols, y, rows);
 }
 
 template <device D>
 void evaluate_max(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
                   position cols, written<D> y, row_range rows) {
-  expect_shape("evaluate_max", "y", y, {"rows", y.rows}, {"one", 1});
-  expect_rows_in("evaluate_max", "y", y, rows);
+  detail::expect_column("evaluate_max", y, rows);
   if (const auto with = on.enter("evaluate_max")) evaluate_max(*with, terms, cols, y, rows);
 }
 
@@ -39,8 +48,7 @@ void evaluate_max(D& on, std::span<const autodiff::expression_term<scalar_of<D>>
 template <device D>
 void evaluate_rms(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
                   position cols, double epsilon, written<D> y, row_range rows) {
-  expect_shape("evaluate_rms", "y", y, {"rows", y.rows}, {"one", 1});
-  expect_rows_in("evaluate_rms", "y", y, rows);
+  detail::expect_column("evaluate_rms", y, rows);
   if (const auto with = on.enter("evaluate_rms"))
     evaluate_rms(*with, terms, cols, epsilon, y, rows);
 }
@@ -59,9 +67,8 @@ void differentiate(D& on, std::span<const autodiff::expression_term<scalar_of<D>
 template <device D>
 void differentiate_max(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
                        position cols, given<D> y, given<D> dy, row_range rows) {
-  expect_shape("differentiate_max", "y", y, {"rows", y.rows}, {"one", 1});
+  detail::expect_column("differentiate_max", y, rows);
   expect_shape("differentiate_max", "dy", dy, {"rows", y.rows}, {"one", 1});
-  expect_rows_in("differentiate_max", "y", y, rows);
   if (const auto with = on.enter("differentiate_max"))
     differentiate_max(*with, terms, cols, y, dy, rows);
 }
@@ -70,9 +77,8 @@ void differentiate_max(D& on, std::span<const autodiff::expression_term<scalar_o
 template <device D>
 void differentiate_rms(D& on, std::span<const autodiff::expression_term<scalar_of<D>>> terms,
                        position cols, given<D> y, given<D> dy, row_range rows) {
-  expect_shape("differentiate_rms", "y", y, {"rows", y.rows}, {"one", 1});
+  detail::expect_column("differentiate_rms", y, rows);
   expect_shape("differentiate_rms", "dy", dy, {"rows", y.rows}, {"one", 1});
-  expect_rows_in("differentiate_rms", "y", y, rows);
   if (const auto with = on.enter("differentiate_rms"))
     differentiate_rms(*with, terms, cols, y, dy, rows);
 }

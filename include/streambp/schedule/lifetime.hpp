@@ -32,9 +32,9 @@ struct lifetime {
   constexpr bool operator==(const lifetime&) const = default;
 };
 
-// Calls f(lifetime) in the order of their addresses. `streams`: gradient rows of all tokens exist.
+// Calls f(lifetime) in the order of their addresses.
 template <class F>
-constexpr void for_each_lifetime(const stage_facts& s, bool streams, F&& f) {
+constexpr void for_each_lifetime(const stage_facts& s, F&& f) {
   const position first = s.plan.first, last = s.plan.last;
   const auto each = [&](occupant what, tenure lives, position end) {
     const bool rows = what == occupant::chunk || what == occupant::working;
@@ -49,7 +49,7 @@ constexpr void for_each_lifetime(const stage_facts& s, bool streams, F&& f) {
   // A head of its own comes between the forward and the backward sweeps.
   if (s.ends && !s.fuses_head) f(lifetime{occupant::head, tenure::turn, first});
   each(occupant::state_gradients, tenure::stage, s.own_last);
-  if (!streams) f(lifetime{occupant::chunk_gradient, tenure::stage, first});
+  if (!s.streams()) f(lifetime{occupant::chunk_gradient, tenure::stage, first});
   each(occupant::chunk, lives(s.plan.keeps_chunk), last);
   each(occupant::working, tenure::turn, last);
   if (s.fuses_head) f(lifetime{occupant::head, tenure::turn, first});

@@ -38,9 +38,6 @@ struct plan_choice {
   bool operator==(const plan_choice&) const = default;
 };
 
-// Whether gradient rows of all tokens exist: not when one stage takes them from its own head.
-inline bool streams(const plan_choice& c) { return c.stages.size() > 1 || !c.fuses_head; }
-
 // Bytes by what lives there. They sum to the peak.
 struct byte_table {
   std::size_t packing = 0;      // operands of products, by thread

@@ -33,6 +33,8 @@ struct stage_facts {
 
   constexpr bool stateful() const { return last_state > plan.first; }
   constexpr bool descends() const { return lowest < plan.last; }
+  // Gradient rows of all tokens exist: not where the only stage takes them from its own head.
+  constexpr bool streams() const { return !(fuses_head && plan.first == 0); }
   // Its memories and carries were given up after the forward.
   constexpr bool gave_up_state() const { return !ends && !plan.keeps_memory; }
   // A last chunk that is replayed with its memories needs no rebuild.

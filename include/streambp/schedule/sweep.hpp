@@ -64,8 +64,9 @@ inline std::vector<sweep> sweeps_of(const std::vector<stage_facts>& stages, cons
   return order;
 }
 
-// The forward pass and what is read off the head. `streams`: rows of all tokens have a place.
-inline std::vector<sweep> reading_sweeps_of(const std::vector<stage_facts>& stages, bool streams) {
+// The forward pass and what is read off the head.
+inline std::vector<sweep> reading_sweeps_of(const std::vector<stage_facts>& stages) {
+  const bool streams = stages.back().streams();
   std::vector<sweep> order;
   const position last = position(stages.size()) - 1;
   for (position s = 0; s < last; ++s) order.push_back({sweep_kind::forward, s});
