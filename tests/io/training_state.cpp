@@ -205,6 +205,14 @@ TEST_CASE("a state of something else is refused, and nothing changes") {
   refused(changed(path, [&](tensors&, facts& f) { f.clear(); }),
           ": is no training's state: it does not say streambp.");
 
+  const std::string other =
+      changed(path, [](tensors&, facts& f) { f["streambp.precision"] = "F64"; });
+  for (const from_build build : {from_build::same, from_build::any})
+    CHECK_THROWS_WITH_AS(target.load(other, build),
+                         doctest::Contains("was saved by an engine of F64, this one is of F32; "
+                                           "make the engine and the optimizer of that type"),
+                         file_error);
+
   const std::string avx = changed(path, [](tensors&, facts& f) { f["streambp.lanes"] = "3"; });
   refused(avx, "saved by another build: streambp.lanes was '3', here it is");
   refused(avx, "; from_build::any goes on all the same, with other roundings");

@@ -10,6 +10,19 @@ using namespace streambp;
 
 namespace {
 
+// y = 2 x, by a loop of its own.
+struct doubled {
+  static constexpr const char* name = "doubled";
+  void forward(auto&, auto x, auto y) const {
+    for (position r = 0; r < x.rows; ++r)
+      for (position c = 0; c < x.cols; ++c) y(r, c) = 2 * x(r, c);
+  }
+  void backward(auto&, auto, auto, auto dy, auto dx) const {
+    for (position r = 0; r < dy.rows; ++r)
+      for (position c = 0; c < dy.cols; ++c) dx(r, c) += 2 * dy(r, c);
+  }
+};
+
 template <class Plan>
 std::string printed(const Plan& p) {
   std::ostringstream out;
@@ -81,6 +94,21 @@ TEST_CASE("what is not known or not asked is left out") {
   CHECK(text.find("longer") == std::string::npos);
   p.limit = {.fits = 3200, .next = 0, .bytes = {}};
   CHECK(printed(p).find("longer    3200 tokens fit this budget too\n") != std::string::npos);
+}
+
+TEST_CASE("layers that count no FLOPs are named") {
+  const auto own = residual(rms_norm(8) | doubled{});
+  const auto text = [](const auto& model) {
+    return printed(plan(model, cross_entropy{}, small::samples));
+  };
+  CHECK(text(embedding(19, 8) | own | small::mlp | linear(8, 19))
+            .find("\n          not counted: doubled, whose own loops touch data\n") !=
+        std::string::npos);
+  CHECK(
+      text(embedding(19, 8) | repeat(3, own | small::mlp) | linear(8, 19))
+          .find("not counted: blocks.0.doubled and 2 more layers, whose own loops touch data\n") !=
+      std::string::npos);
+  CHECK(text(small::blocks(3)).find("not counted") == std::string::npos);
 }
 
 TEST_CASE("a plan from the planner prints its own numbers, its precision, and no long line") {

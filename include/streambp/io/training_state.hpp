@@ -215,6 +215,11 @@ loaded_training load_training(const std::string& path, const Engine& step,
   for (const auto& [fact, here] : build_here)
     if (!file.metadata().contains(fact))
       detail::fail(path, sentence("is no training's state: it does not say ", fact));
+  if (const std::string& there = file.metadata().at("streambp.precision"),
+      &here = build_here.at("streambp.precision");
+      there != here)
+    detail::fail(path, sentence("was saved by an engine of ", shown(there), ", this one is of ",
+                                here, "; make the engine and the optimizer of that type"));
   loaded.other_build = detail::differences(file, build_here);
   if (!loaded.other_build.empty()) {
     loaded.other_build = path + ": was saved by another build: " + loaded.other_build;

@@ -97,6 +97,7 @@ class plan_maker {
     step_plan p = frame_;
     p.choice = choice;
     for (const section_instance& s : model_.sections) p.names.push_back(s.label());
+    p.uncounted = model_.uncounted;
     detail::set_chunks(p, choice.chunk, choice.head_chunk);
     check(choice);
     detail::set_sweeps(p, model_, couples_);

@@ -150,6 +150,10 @@ inline void print(std::ostream& out, const step_plan& p, const char* precision) 
   print_stages(out, p);
   print_bytes(out, p);
   out << table_row("FLOPs", flops_in_words(p.flops) + " a step" + recomputation(p));
+  if (const std::size_t n = p.uncounted.size(); n > 0)
+    out << table_row("", sentence("not counted: ", p.uncounted[0],
+                                  n > 1 ? sentence(" and ", n - 1, " more layers") : "",
+                                  ", whose own loops touch data"));
   print_limit(out, p);
 }
 

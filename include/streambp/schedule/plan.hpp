@@ -67,12 +67,13 @@ struct step_plan {
   edges context_grains, context_chunks;  // in the other stream
   std::vector<sweep> sweeps;
   byte_table bytes;
-  big_count flops;                 // of one value and gradient, as the primitives count them
-  big_count least_flops;           // of plain backpropagation
-  double cost = 0;                 // flops weighted by the rate that the chunk's rows reach
-  std::vector<bool> forced;        // by section: a stage must begin here
-  std::vector<std::string> names;  // by section
-  std::size_t budget = 0;          // bytes that were allowed; 0: any number
+  big_count flops;                     // of one value and gradient, as the primitives count them
+  big_count least_flops;               // of plain backpropagation
+  double cost = 0;                     // flops weighted by the rate that the chunk's rows reach
+  std::vector<bool> forced;            // by section: a stage must begin here
+  std::vector<std::string> names;      // by section
+  std::vector<std::string> uncounted;  // layers whose FLOPs are not among them
+  std::size_t budget = 0;              // bytes that were allowed; 0: any number
   length_limit limit;
   std::uint64_t model = 0;  // fingerprint of the one it was made for
   std::uint64_t seal = 0;   // of what the planner derived: see seal.hpp

@@ -61,6 +61,8 @@ class section_builder {
     of_layer_ = 0;
     name_section();
   }
+  // The layer that was added last counts no FLOPs.
+  void leave_uncounted() { to_.uncounted.push_back(layer_); }
   void set_vocabulary(position vocabulary) { to_.vocabulary = vocabulary; }
   // Of the layer that was added last.
   void add_slot(slot_info slot, const char* name, const void* tag, const initial_value& initial) {

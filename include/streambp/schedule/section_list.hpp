@@ -61,6 +61,7 @@ struct section_list {
   parameter_table table;
   position vocabulary = 0;         // of a model that takes tokens, if its first layer says one
   position shared_with_head = -1;  // the last section that uses a parameter of the head; -1: none
+  std::vector<std::string> uncounted;  // layers whose own loops count no FLOPs
 
   const section_instance& operator[](position i) const { return sections[std::size_t(i)]; }
   std::size_t count() const { return sections.size(); }
