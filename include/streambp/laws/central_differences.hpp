@@ -70,6 +70,17 @@ class moved_value {
   std::vector<double> before_;
 };
 
+// In the order of a backward pass: what is wrong in a layer's backward spoils the gradients of all
+// layers before it. Parameters from the last to the first, then what the first layer was given.
+inline std::vector<const tensor*> in_order_of_backward(const std::vector<tensor>& tensors) {
+  std::vector<const tensor*> order;
+  for (std::size_t i = tensors.size(); i-- > 0;)
+    if (tensors[i].kind == tensor_kind::parameter) order.push_back(&tensors[i]);
+  for (const tensor& t : tensors)
+    if (t.kind != tensor_kind::parameter && t.kind != tensor_kind::output) order.push_back(&t);
+  return order;
+}
+
 // Along a direction of signs that moves every entry at once, and for ten entries one by one.
 // A gradient is right as soon as an extrapolated slope agrees with it. It is wrong when slopes have
 // converged to another number, from two steps; or do not converge from either side, or to numbers
@@ -78,8 +89,8 @@ inline void check_differences(report& r, subject& of, const given& data, const s
                               const outcome& gradients, const tolerance& allow) {
   const auto run = of.run(plan);
   const double terms = size_of_terms(data, gradients);
-  for (const tensor& t : gradients.tensors) {
-    if (t.kind == tensor_kind::output) continue;
+  for (const tensor* one : in_order_of_backward(gradients.tensors)) {
+    const tensor& t = *one;
     moved_value moved(*run, data, t);
     const std::size_t n = t.data.size();
     const double most = std::max(t.largest(), allow.smallest * gradients.largest_gradient());
