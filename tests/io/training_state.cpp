@@ -175,16 +175,19 @@ TEST_CASE("a state of something else is refused, and nothing changes") {
                                          "12 x 8, here it is 13 x 8"),
                        file_error);
   refused(changed(path, [&](tensors& t, facts&) { named_in(t, "parameter." + out).name += "2"; }),
-          ": is of another model: it holds no 'parameter." + out + "', which is 11 x 8 here");
+          ": is of another model: it holds no 'parameter." + out +
+              "', which is 11 x 8 here; tensor_file reads what the two share, name by name");
   refused(
       changed(path, [&](tensors& t, facts&) { t.push_back(t[0]), t.back().name = "parameter.x"; }),
-      ": is of another model: it holds 'parameter.x', and there is none here");
+      ": is of another model: it holds 'parameter.x', and there is none here; tensor_file reads "
+      "what "
+      "the two share, name by name");
   refused(changed(path,
                   [&](tensors& t, facts&) {
                     t.push_back(named_in(t, "adamw.first." + out));
                     t.back().name = "adamw.first.still.linear.weight";
                   }),
-          "'adamw.first.still.linear.weight', which is frozen here");
+          "'adamw.first.still.linear.weight', which is frozen here; tensor_file reads");
   refused(changed(path, [&](tensors& t, facts&) { t.push_back(t[0]), t.back().name = "x"; }),
           "holds 'x', which no training's state does");
   refused(changed(path, [&](tensors& t, facts&) { named_in(t, "parameter." + out).type = "I32"; }),

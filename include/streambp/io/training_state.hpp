@@ -99,13 +99,16 @@ inline bool take_kind(std::string_view& name, std::string_view kind) {
   return true;
 }
 
+// What a model that has changed since can do.
+inline constexpr const char* read_by_name = "; tensor_file reads what the two share, name by name";
+
 template <class Scalar>
 void read_parameter(const tensor_file& file, const char* kind, const parameter_info& p,
                     Scalar* into) {
   const tensor_entry* t = file.find(kind + p.name);
   if (!t)
     fail(file.path(), sentence("is of another model: it holds no '", kind, p.name, "', which is ",
-                               in_words(shape_of(p)), " here"));
+                               in_words(shape_of(p)), " here", read_by_name));
   if (t->shape != shape_of(p))
     fail(file.path(), sentence("is of another model: '", kind, p.name, "' is ", in_words(t->shape),
                                ", here it is ", in_words(shape_of(p))));
@@ -133,7 +136,8 @@ inline progress read_rest(const tensor_file& file, const parameter_table& table)
       if (own == trains.end() || (moment && !own->second))
         fail(file.path(),
              sentence("is of another model: it holds '", shown(t.name), "', ",
-                      own == trains.end() ? "and there is none here" : "which is frozen here"));
+                      own == trains.end() ? "and there is none here" : "which is frozen here",
+                      read_by_name));
     } else if (take_kind(name, state_count)) {
       found.counts.emplace(name, read_one<std::uint64_t>(file, t));
     } else if (take_kind(name, state_number)) {
