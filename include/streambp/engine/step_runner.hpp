@@ -89,8 +89,7 @@ class step_runner {
     if (gradient.empty() && model().table.gradients > 0 && data.d_rows.rows == 0 &&
         data.d_context.rows == 0 && data.d_initial.empty())
       throw shape_error(sentence(
-          "add_gradient: no gradient is asked for; give a buffer of parameters().gradients "
-          "= ",
+          "add_gradient: no gradient is asked for; give a buffer of parameters().gradients = ",
           model().table.gradients, " numbers, or take value(), the loss alone"));
     const one_step running(*this);
     open(parameters, data, gradient, true);

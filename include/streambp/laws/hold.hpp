@@ -118,6 +118,16 @@ void run_to_end(report& r, law tried, const F& trial) {
   }
 }
 
+// In both precisions. Throws what is wrong with the setting.
+inline void judge_both(report& r, subject& exact, subject& single, const setting& s) {
+  data_for(exact, s, 0);
+  run_to_end(r, law::completion, [&] {
+    judge(r, exact, s);
+    judge(r, single, s);
+    judge_together(r, exact, single, s);
+  });
+}
+
 // A layer, or a composition, on a device. Throws shape_error when it does not take the setting's
 // rows.
 template <template <class> class Device = default_device, class Layer>
@@ -129,12 +139,7 @@ report hold(const Layer& layer, const setting& s) {
   if constexpr (explain_model<Layer, device_sites<Device<double>>>()) {
     engine_subject<double, Layer, functional<double>, Device<double>> exact(layer, {}, s);
     engine_subject<float, Layer, functional<float>, Device<float>> single(layer, {}, s);
-    data_for(exact, s, 0);  // throws what is wrong with the setting
-    run_to_end(r, law::completion, [&] {
-      judge(r, exact, s);
-      judge(r, single, s);
-      judge_together(r, exact, single, s);
-    });
+    judge_both(r, exact, single, s);
     if (r.breaks(law::completion)) return r;
     if constexpr (has_parameters<Layer>) {
       r.speak_of("fp64");
@@ -164,12 +169,7 @@ report hold_loss(const Loss& loss, setting s) {
     using model_type = std::decay_t<decltype(model)>;
     engine_subject<double, model_type, Loss, Device<double>> exact(model, loss, s);
     engine_subject<float, model_type, Loss, Device<float>> single(model, loss, s);
-    data_for(exact, s, 0);  // throws what is wrong with the setting
-    run_to_end(r, law::completion, [&] {
-      judge(r, exact, s);
-      judge(r, single, s);
-      judge_together(r, exact, single, s);
-    });
+    judge_both(r, exact, single, s);
   }
   return r;
 }

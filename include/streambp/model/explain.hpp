@@ -97,8 +97,7 @@ constexpr bool explain_layer() {
         fault != no_forward,
         "the layer has no forward: write auto forward(auto& at, auto x) const, which returns its "
         "rows, or, with a backward, void forward(auto& at, auto x, auto y) const, which assigns y "
-        "(x is "
-        "a view<const scalar>, y a view<scalar>)");
+        "(x is a view<const scalar>, y a view<scalar>)");
     static_assert(
         fault != no_backward,
         "the layer has no backward(at, x, y, dy, dx): write void backward(auto& at, auto x, "
