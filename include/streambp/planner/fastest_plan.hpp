@@ -9,6 +9,23 @@
 
 namespace streambp {
 
+// With what the plan is judged by: the FLOPs of plain backpropagation, the longest sequence that
+// fits its budget.
+template <class Device>
+step_plan beside_others(step_plan p, plan_maker<Device>& search, const packed& samples,
+                        const plan_options& options) {
+  p.least_flops = search.plain().flops;
+  if (p.budget != 0)
+    p.limit = longest_sequence(
+        samples, options.grains.grain, p.budget, search.longest(), [&](const packed& longer) {
+          plan_options o = options;
+          o.keep = false;  // what is kept costs bytes, and so does a larger head chunk
+          o.head_chunk = 1;
+          return search.with(longer, o).search(true)->bytes;
+        });
+  return p;
+}
+
 // What plan() does for a model and a loss that nothing is wrong with.
 template <class Device>
 step_plan fastest_plan(plan_maker<Device>& search, const packed& samples,
@@ -36,17 +53,7 @@ step_plan fastest_plan(plan_maker<Device>& search, const packed& samples,
     }
     throw budget_error(said, least.peak());
   }
-  step_plan p = *best;
-  p.least_flops = search.plain().flops;
-  if (p.budget != 0)
-    p.limit = longest_sequence(
-        samples, options.grains.grain, p.budget, search.longest(), [&](const packed& longer) {
-          plan_options o = options;
-          o.keep = false;  // what is kept costs bytes, and so does a larger head chunk
-          o.head_chunk = 1;
-          return search.with(longer, o).search(true)->bytes;
-        });
-  return p;
+  return beside_others(*best, search, samples, options);
 }
 
 // The fastest exact plan of `model` and `loss` for `samples` that fits options.budget. Throws

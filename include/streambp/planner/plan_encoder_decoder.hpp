@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 
 #include "../engine/encoder_decoder.hpp"
 #include "fastest_plan.hpp"
@@ -13,52 +12,63 @@ namespace streambp {
 // `features` is the width of the encoder's rows. Throws budget_error.
 template <class Scalar = float, class Encoder, class Decoder, class Loss>
 encoder_decoder_plan<Scalar> plan_encoder_decoder(const Encoder& encoder, const Decoder& decoder,
-                                                  const Loss& loss, const packed& source,
+                                                  const Loss&, const packed& source,
                                                   const packed& target, position features,
                                                   plan_options options = {}) {
-  using bridge = decoder_loss<default_device<Scalar>>;
-  const std::size_t shared = std::size_t(2 * source.tokens() * features) * sizeof(Scalar);
-  plan_options above = options, below = options;
-  above.context = source;
-  above.context_features = features;
-  below.features = 0;
-  planner<default_device<Scalar>, Encoder, bridge> of_encoder(encoder, source, below);
-  if (of_encoder.model().head.out != features)
-    throw shape_error(sentence("plan_encoder_decoder: the encoder's rows have ",
-                               of_encoder.model().head.out, " features, not ", features));
-  const auto planned = [&](std::size_t for_encoder) {
-    encoder_decoder_plan<Scalar> p;
-    p.shared = shared;
-    below.budget = for_encoder;
-    p.encoder = plan<Scalar>(encoder, bridge{}, source, below);
-    if (options.budget != unlimited)
-      above.budget = options.budget - std::min(options.budget, shared + p.encoder.peak());
-    p.decoder = plan<Scalar>(decoder, loss, target, above);
-    return p;
-  };
-  if (options.budget == unlimited) return planned(unlimited);
+  using device = default_device<Scalar>;
+  using bridge = decoder_loss<device>;
+  if constexpr (!explain_step<device, Encoder, bridge>() ||
+                !explain_step<device, Decoder, Loss>()) {
+    return {};
+  } else {
+    plan_options below = options, above = options;
+    below.features = 0;
+    above.context = source;
+    above.context_features = features;
+    planner<device, Encoder, bridge> of_encoder(encoder, source, below);
+    planner<device, Decoder, Loss> of_decoder(decoder, target, above);
+    if (of_encoder.model().head.out != features)
+      throw shape_error(sentence("plan_encoder_decoder: the encoder's rows have ",
+                                 of_encoder.model().head.out, " features, not ", features));
 
-  const std::size_t least = of_encoder.search(true)->peak();
-  std::optional<encoder_decoder_plan<Scalar>> best;
-  const auto alone = of_encoder.search();  // more than its bytes do the encoder no good
-  const std::size_t most = alone ? alone->peak() : 0;
-  for (std::size_t share = least; share <= most;
-       share = share < most ? std::min(most, share + std::max(least, share / 2)) : most + 1) {
-    try {
-      auto p = planned(share);
-      if (!best || p.encoder.cost + p.decoder.cost < best->encoder.cost + best->decoder.cost)
-        best = std::move(p);
-    } catch (const budget_error&) {  // the encoder's share leaves the decoder too little
+    encoder_decoder_plan<Scalar> best;
+    best.shared = 2 * sizeof(Scalar) * std::size_t(source.tokens() * features);
+    bool found = false;
+    // Of so many bytes for the encoder; the decoder's are what it leaves.
+    const auto consider = [&](std::size_t share) {
+      below.budget = share;
+      const auto first = of_encoder.with(source, below).search();
+      if (options.budget != unlimited)
+        above.budget = options.budget - std::min(options.budget, best.shared + first->peak());
+      const auto second = of_decoder.with(target, above).search();
+      if (!second || (found && first->cost + second->cost >= best.encoder.cost + best.decoder.cost))
+        return;
+      found = true;
+      best.encoder = {*first};
+      best.decoder = {*second};
+    };
+    if (options.budget == unlimited) {
+      consider(unlimited);
+    } else {
+      const std::size_t least = of_encoder.search(true)->peak();
+      const auto alone = of_encoder.search();  // more than its bytes do the encoder no good
+      const std::size_t most = alone ? alone->peak() : 0;
+      for (std::size_t share = least; share <= most;
+           share = share < most ? std::min(most, share + std::max(least, share / 2)) : most + 1)
+        consider(share);
+      if (!found) {
+        const std::size_t both = best.shared + least + of_decoder.search(true)->peak();
+        throw budget_error(sentence("plan_encoder_decoder: no exact plans fit ", options.budget,
+                                    " bytes; the least is ", both),
+                           both);
+      }
     }
+    below.budget = best.encoder.budget == 0 ? unlimited : best.encoder.budget;
+    above.budget = best.decoder.budget == 0 ? unlimited : best.decoder.budget;
+    best.encoder = {beside_others(best.encoder, of_encoder, source, below)};
+    best.decoder = {beside_others(best.decoder, of_decoder, target, above)};
+    return best;
   }
-  if (best) return *best;
-  above.budget = unlimited;
-  const std::size_t both =
-      shared + least +
-      planner<default_device<Scalar>, Decoder, Loss>(decoder, target, above).search(true)->peak();
-  throw budget_error(sentence("plan_encoder_decoder: no exact plans fit ", options.budget,
-                              " bytes; the least is ", both),
-                     both);
 }
 
 }  // namespace streambp
