@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 using namespace streambp;
@@ -126,6 +127,44 @@ struct problem {
     }
   }
 
+  // The same with the rows of memory that `edges` divide, in turn: what is not lent is not there,
+  // and what a walk hands from block to block stands where the caller keeps it.
+  void run_in_blocks(const std::vector<position>& chunks, const std::vector<position>& edges) {
+    clear();
+    const S nan = std::numeric_limits<S>::quiet_NaN();
+    lent_device<S> lent(1);
+    matrix<S> workspace(1, attention_workspace(shape), nan), sum(tokens(), shape.heads, nan);
+    const S* const sink = with_sinks ? sinks.data.data() : nullptr;
+    const auto walk = [&](std::size_t c, const auto& call) {
+      const row_range rows{chunks[c], chunks[c + 1]};
+      const piece_list pieces(samples, rows, prefix);
+      for (std::size_t b = 0; b + 1 < edges.size(); ++b) {
+        const row_range block{edges[b], edges[b + 1]}, all = lent_rows(shape, block, memory());
+        const auto k_rows = std::make_unique<matrix<S>>(k.rows_in(all)),
+                   v_rows = std::make_unique<matrix<S>>(v.rows_in(all));
+        const matrix<S>&k_lent = *k_rows, &v_lent = *v_rows;
+        call(rows, pieces, memory_block<S>{block, k_lent, v_lent, b == 0});
+      }
+    };
+    for (std::size_t c = 0; c + 1 < chunks.size(); ++c)
+      walk(c, [&](row_range rows, const piece_list& pieces, const memory_block<S>& block) {
+        attention_forward(lent.on, shape, pieces, view<S>(q).rows_in(rows), block, sink,
+                          view<S>(o).rows_in(rows), view<S>(lse).rows_in(rows),
+                          view<S>(sum).rows_in(rows), workspace);
+      });
+    for (std::size_t c = chunks.size() - 1; c-- > 0;)
+      walk(c, [&](row_range rows, const piece_list& pieces, const memory_block<S>& block) {
+        matrix<S> dk_lent = dk.rows_in(block.rows), dv_lent = dv.rows_in(block.rows);
+        attention_backward(lent.on, shape, pieces, view<S>(q).rows_in(rows), block, sink,
+                           view<S>(o).rows_in(rows), view<S>(lse).rows_in(rows),
+                           view<S>(d_o).rows_in(rows), view<S>(dq).rows_in(rows), dk_lent, dv_lent,
+                           with_sinks ? dsinks.data.data() : nullptr, workspace);
+        for (auto [from, to] : {std::pair{&dk_lent, &dk}, std::pair{&dv_lent, &dv}})
+          std::copy(from->data.begin(), from->data.end(),
+                    to->data.begin() + block.rows.first * to->cols);
+      });
+  }
+
   bool same(const problem& other) const {
     return o == other.o && lse == other.lse && dq == other.dq && dk == other.dk && dv == other.dv &&
            dsinks == other.dsinks;
@@ -213,10 +252,9 @@ double error(const matrix<S>& a, const matrix<S>& b) {
 }
 
 template <class S>
-void check_against_naive(problem<S> p, double loose = 1) {
+void check_results(const problem<S>& p, double loose = 1) {
   problem<S> right = p;
   right.naive();
-  p.run();
   const double within = loose * tolerance<S>;
   CHECK(error(p.o, right.o) < within);
   CHECK(error(p.lse, right.lse) < within);
@@ -224,6 +262,12 @@ void check_against_naive(problem<S> p, double loose = 1) {
   CHECK(error(p.dk, right.dk) < within);
   CHECK(error(p.dv, right.dv) < within);
   CHECK(error(p.dsinks, right.dsinks) < within);
+}
+
+template <class S>
+void check_against_naive(problem<S> p, double loose = 1) {
+  p.run();
+  check_results(p, loose);
 }
 
 const packed several({0, 1, 65, 130, 130, 330});  // lengths 1, 64, 65, 0, 200
@@ -320,6 +364,51 @@ TEST_CASE_TEMPLATE("attention has the same bits in any chunks, on any threads", 
     problem<S> shared = whole;
     shared.run(2);
     CHECK(shared.same(whole));
+  }
+}
+
+// Edges of blocks, of `rows` rows or of any up to so many.
+std::vector<position> memory_edges(position memory, position rows, bool ragged) {
+  std::vector<position> edges{0};
+  for (int i = 0; edges.back() < memory; ++i) {
+    const position some = ragged ? 1 + position((noise(i, 9) + 1) / 2 * double(rows)) : rows;
+    edges.push_back(std::min(memory, edges.back() + some));
+  }
+  return edges;
+}
+
+TEST_CASE_TEMPLATE("attention has the same bits from any blocks of memory rows", S, float, double) {
+  const packed family({0, 12, 213, 213, 230, 310}, {-1, -1, 0, 1, 1});
+  for (const variant& c : variants())
+    for (const packed& samples : {several, family}) {
+      CAPTURE(c.shape.window);
+      CAPTURE(c.shape.sees_all);
+      CAPTURE(c.shape.tile);
+      CAPTURE(c.prefix);
+      problem<S> whole(c.shape, samples, c.prefix, c.sinks);
+      whole.run();
+      for (const auto& [rows, ragged, chunked] :
+           {std::tuple{1, false, false}, {8, false, true}, {70, true, true}, {192, false, false}}) {
+        if (rows == 1 && (c.shape.sees_all || sizeof(S) == 8 || samples == family)) continue;
+        CAPTURE(rows);
+        problem<S> cut = whole;
+        cut.run_in_blocks(tile_edges(samples, c.shape.tile, chunked ? 2 : 100),
+                          memory_edges(whole.memory(), rows, ragged));
+        CHECK(cut.o == whole.o);
+        CHECK(cut.lse == whole.lse);
+        CHECK(cut.dq == whole.dq);
+        CHECK(cut.dk == whole.dk);
+        CHECK(cut.dv == whole.dv);
+        CHECK(cut.dsinks == whole.dsinks);
+      }
+    }
+}
+
+TEST_CASE("attention in blocks agrees with its formulas") {
+  for (const variant& c : variants()) {
+    problem<double> p(c.shape, several, c.prefix, c.sinks);
+    p.run_in_blocks({0, several.tokens()}, memory_edges(p.memory(), 70, true));
+    check_results(p);
   }
 }
 

@@ -22,12 +22,38 @@ position naive_pairs(const attention_shape& shape, const piece& p) {
   return pairs;
 }
 
+// The same of keys among some rows of the memory.
+position naive_pairs(const attention_shape& shape, piece p, row_range memory) {
+  position pairs = 0;
+  for (position row = memory.first; row < memory.last; ++row)
+    for (position i = 0; i < p.rows; ++i) {
+      position place = 0;
+      for (const row_range& r : p.seen) {
+        const position key = place + row - r.first, query = p.before + p.start + i;
+        pairs +=
+            r.first <= row && row < r.last &&
+            (shape.sees_all || (key <= query && (shape.window == 0 || query - key < shape.window)));
+        place += r.rows();
+      }
+    }
+  return pairs;
+}
+
 void compare(const piece_list& pieces) {
   position sum = 0;
-  for (const position window : {0, 1, 2, 7, 1000}) {
-    const attention_shape shape{.window = window};
-    for (const piece& p : pieces) CHECK(visible_pairs(shape, p) == naive_pairs(shape, p));
-  }
+  for (const position window : {0, 1, 2, 7, 1000})
+    for (const bool sees_all : {false, true}) {
+      if (sees_all && window > 0) continue;
+      const attention_shape shape{.window = window, .sees_all = sees_all};
+      for (const piece& p : pieces) {
+        CHECK(visible_pairs(shape, p) == naive_pairs(shape, p));
+        for (position first = 0; first < p.seen[2].last; first += 5) {
+          const row_range memory{first, first + 5};
+          CHECK(visible_pairs(shape, p, memory) == naive_pairs(shape, p, memory));
+        }
+        CHECK(visible_pairs(shape, p, {0, p.seen[2].last}) == visible_pairs(shape, p));
+      }
+    }
   const attention_shape all{.sees_all = true};
   for (const piece& p : pieces) {
     CHECK(visible_pairs(all, p) == naive_pairs(all, p));

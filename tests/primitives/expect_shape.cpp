@@ -142,6 +142,16 @@ const std::vector<call> calls{
      "attention_forward: v is 5 x 4, wanted (memory rows = 6, key/value heads x value width = 4)"},
     {[](on_type& on) { attend(on, of(6, 12), of(6, 6), of(6, 4), of(6, 8), of(6, 1)); },
      "attention_forward: lse is 6 x 1, wanted (rows = 6, heads = 4)"},
+    {[](on_type& on) {
+       attention_forward(on, heads, pieces, of(6, 12), {{2, 6}, of(3, 6), of(3, 4)}, nullptr,
+                         of(6, 8), of(6, 4), of(6, 4), of(2, attention_workspace(heads)));
+     },
+     "attention_forward: rows [0, 4) of k, which has 3"},
+    {[](on_type& on) {
+       attention_forward(on, heads, pieces, of(6, 12), {{2, 6}, of(4, 6), of(4, 4)}, nullptr,
+                         of(6, 8), of(6, 4), of(6, 3), of(2, attention_workspace(heads)));
+     },
+     "attention_forward: sum is 6 x 3, wanted (rows = 6, columns = 4)"},
     {[](on_type& on) { attend_back(on, of(6, 8), of(6, 12), of(6, 4), of(6, 4)); },
      "attention_backward: dk is 6 x 4, wanted (rows = 6, columns = 6)"},
     {[](on_type& on) { convolution_forward(on, pieces, states, of(6, 4), of(3, 5), {}, of(6, 4)); },

@@ -29,6 +29,14 @@ struct attention_shape {
   constexpr position block_keys() const { return round_up(192, tile); }
 };
 
+// The first key that a tile computes of a range of memory: `place` is the tile's first row's among
+// the keys that its segment sees, `range_place` the range's.
+constexpr position first_key(const attention_shape& shape, position place, position range_place) {
+  return shape.window > 0 ? std::max(position(0), place - shape.window + 1 - range_place) /
+                                shape.tile * shape.tile
+                          : 0;
+}
+
 // Pairs of a query row of the piece and a key it sees, for one head.
 constexpr big_count visible_pairs(const attention_shape& shape, const piece& p) {
   if (shape.sees_all) {
@@ -47,6 +55,46 @@ constexpr big_count visible_pairs(const attention_shape& shape, const piece& p) 
 inline big_count visible_pairs(const attention_shape& shape, const piece_list& pieces) {
   big_count pairs;
   for (const piece& p : pieces) pairs += visible_pairs(shape, p);
+  return pairs;
+}
+
+namespace detail {
+
+// Σ clamp(x + i, 0, most) over i < n
+constexpr big_count clamped_sum(position x, position n, position most) {
+  const position nothing = std::clamp(-x, position(0), n);
+  const position rising = std::clamp(most - x, nothing, n) - nothing;
+  const big_count up = rising;
+  return up * (x + nothing) + up * (rising - 1) / 2 + big_count(n - nothing - rising) * most;
+}
+
+}  // namespace detail
+
+// Those of them whose keys are among some rows of the memory.
+constexpr big_count visible_pairs(const attention_shape& shape, const piece& p, row_range memory) {
+  if (memory.first <= 0 && memory.last >= p.seen.back().last) return visible_pairs(shape, p);
+  big_count pairs;
+  position place =
+      p.before + p.start + 1;  // of the first row, among the range's keys, and one more
+  for (const row_range& seen : p.seen) {
+    const row_range held{std::max(seen.first, memory.first), std::min(seen.last, memory.last)};
+    const position first = place - (held.first - seen.first);
+    place -= seen.rows();
+    if (held.rows() <= 0) continue;
+    if (shape.sees_all) {
+      pairs += big_count(p.rows) * held.rows();
+      continue;
+    }
+    pairs += detail::clamped_sum(first, p.rows, held.rows());
+    if (shape.window > 0) pairs -= detail::clamped_sum(first - shape.window, p.rows, held.rows());
+  }
+  return pairs;
+}
+
+inline big_count visible_pairs(const attention_shape& shape, const piece_list& pieces,
+                               row_range memory) {
+  big_count pairs;
+  for (const piece& p : pieces) pairs += visible_pairs(shape, p, memory);
   return pairs;
 }
 
