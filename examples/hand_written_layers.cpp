@@ -106,7 +106,7 @@ struct soft_mean {
     return std::tuple{parameter(w, in, in, {0, 0.3}), memory(k, in)};
   }
 
-  void remember(auto& at, auto x) const { project(at.on, x, at[w], at.own(at[k])); }
+  void remember(auto& at, auto x) const { project(at.on, x, at[w], at.own(k)); }
 
   void forward(auto& at, auto x, auto y) const {
     if (!at.wants_output) return;
@@ -135,7 +135,7 @@ struct soft_mean {
   }
   // No row is left that reads these keys: their gradient is complete, and passes w once.
   void release(auto& at, auto x, auto dx) const {
-    const auto dk = at.own(at.d(k));
+    const auto dk = at.d_own(k);
     if (at.trains(w)) add_weight_gradient(at.on, dk, x, at.d(w), at.grains());
     project_back(at.on, dk, at[w], dx, write::add);
   }

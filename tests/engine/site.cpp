@@ -63,6 +63,8 @@ struct watching {
     CHECK(shaped(at[m_tag{}], before + tokens, 4));
     CHECK(at.own(at[m_tag{}]).data == at[m_tag{}].row(before + own.first));
     CHECK(at.own(at[m_tag{}]).rows == n);
+    CHECK(at.own(m_tag{}).data == at.own(at[m_tag{}]).data);
+    CHECK(at.own(m_tag{}).rows == n);
     CHECK(shaped(at[q_tag{}], n, 5));
     CHECK(shaped(at[o_tag{}], n, 6));
     CHECK(shaped(at[s_tag{}], n, 7));
@@ -88,6 +90,8 @@ struct watching {
     look(at);
     CHECK(at.trains(w_tag{}) == !frozen);
     CHECK(shaped(at.d(m_tag{}), at[m_tag{}].rows, 4));
+    CHECK(at.d_own(m_tag{}).data == at.own(at.d(m_tag{})).data);
+    CHECK(at.d_own(m_tag{}).rows == at.rows());
     for (position i = 0; i < at.rows(); ++i) {
       CHECK(at[q_tag{}](i, 4) == double(at.chunk.rows.first + i));
       CHECK(at[o_tag{}](i, 5) == -double(at.chunk.rows.first + i));

@@ -173,7 +173,13 @@ concept sees_itself = requires(const At& at, k_tag kept, s_tag carried,
   { at.trains(kept) } -> std::same_as<bool>;
   { at.states(carried) } -> std::same_as<carry_rows<typename At::scalar>>;
   { at.own(v) } -> std::same_as<view<typename At::scalar>>;
+  { at.own(kept) } -> std::same_as<view<typename At::scalar>>;
+  { at.d_own(kept) } -> std::same_as<view<typename At::scalar>>;
   { at.own_context(v) } -> std::same_as<view<typename At::scalar>>;
+  { at.own_context(kept) } -> std::same_as<view<typename At::scalar>>;
+  { at.d_own_context(kept) } -> std::same_as<view<typename At::scalar>>;
+  at.walk(attention_shape{}, at.pieces(), kept, kept, [](auto&&...) {});
+  at.walk_back(attention_shape{}, at.pieces(), kept, kept, [](auto&&...) {});
 };
 static_assert(sees_itself<site_probe>);
 static_assert(sees_itself<site<probe_device, keeps<h, s>>>);

@@ -6,6 +6,7 @@
 
 #include "../core/packed.hpp"
 #include "../primitives/carry_rows.hpp"
+#include "../primitives/memory_block.hpp"
 #include "cell.hpp"
 
 namespace streambp {
@@ -19,6 +20,7 @@ struct chunk_place {
   snapshots snapshot{};
   position prefix = 0;
   position tile = 64;                  // rows; chunk edges never cut one
+  position memory_rows = 0;            // that a walk is lent at a time; 0: all
   std::span<const position> grains{};  // edges on the packed axis, from rows.first to rows.last
   std::span<const std::uint64_t> sample_ids{};  // empty: the segment's number
   std::uint64_t seed = 0;
@@ -90,9 +92,36 @@ struct site {
     return d(tag).rows > 0;
   }
 
-  // The chunk's own rows of a memory, or of its gradient.
+  // The chunk's own rows of a memory, or of its gradient: all that remember and release touch.
+  template <class Tag>
+  view<scalar> own(Tag tag) const {
+    return own((*this)[tag]);
+  }
+  template <class Tag>
+  view<scalar> d_own(Tag tag) const {
+    return own(d(tag));
+  }
   view<scalar> own(view<scalar> memory) const {
     return memory.rows_in({chunk.prefix + chunk.rows.first, chunk.prefix + chunk.rows.last});
+  }
+
+  // Calls f(memory_block) for the rows of keys and values that attention of the pieces reads, as
+  // many at a time as are lent. What f was given is given back when it returns.
+  template <class K, class V, class F>
+  void walk(const attention_shape& shape, const piece_list& pieces, K k, V v, const F& f) const {
+    const view<const scalar> keys = (*this)[k], values = (*this)[v];
+    walk_memory(shape, pieces, keys.rows, chunk.memory_rows, [&](row_range rows, bool first) {
+      const row_range lent = lent_rows(shape, rows, keys.rows);
+      f(memory_block<scalar>{rows, keys.rows_in(lent), values.rows_in(lent), first});
+    });
+  }
+  // The same: f(memory_block, dk, dv), with the block's rows of both gradients to add to.
+  template <class K, class V, class F>
+  void walk_back(const attention_shape& shape, const piece_list& pieces, K k, V v,
+                 const F& f) const {
+    walk(shape, pieces, k, v, [&](const memory_block<scalar>& block) {
+      f(block, d(k).rows_in(block.rows), d(v).rows_in(block.rows));
+    });
   }
 
   // Where a carry's states come from and go to, (1, rows * cols) each.
@@ -116,7 +145,16 @@ struct site {
             cell.d_ends};
   }
 
-  // The chunk's own rows of a context memory, in remember_context and release_context.
+  // The chunk's own rows of a context memory, or of its gradient, in remember_context and
+  // release_context.
+  template <class Tag>
+  view<scalar> own_context(Tag tag) const {
+    return own_context((*this)[tag]);
+  }
+  template <class Tag>
+  view<scalar> d_own_context(Tag tag) const {
+    return own_context(d(tag));
+  }
   view<scalar> own_context(view<scalar> memory) const { return memory.rows_in(chunk.rows); }
   // The chunk's pieces as readers of the other stream: segment s sees its segment s.
   piece_list context_pieces() const { return chunk.pieces().seeing(*chunk.context); }

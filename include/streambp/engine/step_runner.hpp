@@ -164,6 +164,10 @@ class step_runner {
 
   void trace(std::vector<trace_event>* into) { trace_ = into; }
 
+  // How many rows of keys and values attention is lent at a time (0: all, as long as they lie in
+  // the arena). The bits are the same.
+  void lend_memory_rows(position at_a_time) { memory_rows_ = at_a_time; }
+
   // Whether a loss or a gradient that is not finite is an error (it is, unless turned off).
   void refuse_what_is_not_finite(bool on) { refuses_not_finite_ = on; }
 
@@ -292,6 +296,7 @@ class step_runner {
   std::vector<position> listed_, head_listed_;  // grains of the chunk, and of the head chunk
   std::size_t high_water_ = 0;
   position initial_size_ = 0;
+  position memory_rows_ = 0;
   std::function<void(position, position)> hook_;
   std::vector<trace_event>* trace_ = nullptr;
   detail::step_lock lock_;

@@ -108,7 +108,7 @@ struct attention {
   }
 
   void remember(auto& at, auto x) const {
-    const auto k_own = at.own(at[k]), v_own = at.own(at[v]);
+    const auto k_own = at.own(k), v_own = at.own(v);
     project(at.on, x, at[wk], k_own);
     project(at.on, x, at[wv], v_own);
     if (options.bias) {
@@ -122,9 +122,13 @@ struct attention {
     project(at.on, x, at[wq], at[q]);
     if (options.bias) add_bias(at.on, at[bq], at[q]);
     turn(at, at[q], options.heads, false);
-    if (!at.restored)
-      attention_forward(at.on, shape(at.chunk.tile), at.pieces(), at[q], at[k], at[v],
-                        at[sinks].data, at[o], at[lse], at[tiles]);
+    if (!at.restored) {
+      const auto sum = at[dq].middle_cols(0, options.heads);  // dq is backward's
+      at.walk(shape(at.chunk.tile), at.pieces(), k, v, [&](const auto& memory) {
+        attention_forward(at.on, shape(at.chunk.tile), at.pieces(), at[q], memory, at[sinks].data,
+                          at[o], at[lse], sum, at[tiles]);
+      });
+    }
     if (!at.wants_output) return;
     project(at.on, at[o], at[wo], y);
     if (options.bias) add_bias(at.on, at[bo], y);
@@ -134,16 +138,20 @@ struct attention {
     if (at.trains(wo)) add_weight_gradient(at.on, dy, at[o], at.d(wo), at.grains());
     if (at.trains(bo)) add_column_sums(at.on, dy, at.d(bo), at.grains());
     project_back(at.on, dy, at[wo], at[d_o], write::assign);
-    attention_backward(at.on, shape(at.chunk.tile), at.pieces(), at[q], at[k], at[v],
-                       at[sinks].data, at[o], at[lse], at[d_o], at[dq], at.d(k), at.d(v),
-                       at.trains(sinks) ? at.d(sinks).data : nullptr, at[tiles]);
+    const auto dsinks = at.trains(sinks) ? at.d(sinks).data : nullptr;
+    at.walk_back(shape(at.chunk.tile), at.pieces(), k, v,
+                 [&](const auto& memory, auto dk, auto dv) {
+                   attention_backward(at.on, shape(at.chunk.tile), at.pieces(), at[q], memory,
+                                      at[sinks].data, at[o], at[lse], at[d_o], at[dq], dk, dv,
+                                      dsinks, at[tiles]);
+                 });
     turn(at, at[dq], options.heads, true);
     pull(at, x, dx, at[dq], wq, bq);
   }
 
   // No later row is left to read these keys and values: through their projections, once.
   void release(auto& at, auto x, auto dx) const {
-    const auto dk = at.own(at.d(k)), dv = at.own(at.d(v));
+    const auto dk = at.d_own(k), dv = at.d_own(v);
     turn(at, dk, options.kv_heads, true);
     pull(at, x, dx, dk, wk, bk);
     pull(at, x, dx, dv, wv, bv);

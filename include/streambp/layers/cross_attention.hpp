@@ -81,31 +81,37 @@ struct cross_attention {
     if (c.cols != options.context_features)
       throw shape_error(sentence("cross_attention: the other stream has ", c.cols,
                                  " features, the layer takes ", options.context_features));
-    project(at.on, c, at[wk], at.own_context(at[k]));
-    project(at.on, c, at[wv], at.own_context(at[v]));
+    project(at.on, c, at[wk], at.own_context(k));
+    project(at.on, c, at[wv], at.own_context(v));
   }
 
   void forward(auto& at, auto x, auto y) const {
     project(at.on, x, at[wq], at[q]);
-    if (!at.restored)
-      attention_forward(at.on, shape(at.chunk.tile), at.context_pieces(), at[q], at[k], at[v],
-                        nullptr, at[o], at[lse], at[tiles]);
+    if (!at.restored) {
+      const auto sum = at[dq].middle_cols(0, options.heads);  // dq is backward's
+      at.walk(shape(at.chunk.tile), at.context_pieces(), k, v, [&](const auto& memory) {
+        attention_forward(at.on, shape(at.chunk.tile), at.context_pieces(), at[q], memory, nullptr,
+                          at[o], at[lse], sum, at[tiles]);
+      });
+    }
     if (at.wants_output) project(at.on, at[o], at[wo], y);
   }
 
   void backward(auto& at, auto x, auto, auto dy, auto dx) const {
     if (at.trains(wo)) add_weight_gradient(at.on, dy, at[o], at.d(wo), at.grains());
     project_back(at.on, dy, at[wo], at[d_o], write::assign);
-    attention_backward(at.on, shape(at.chunk.tile), at.context_pieces(), at[q], at[k], at[v],
-                       nullptr, at[o], at[lse], at[d_o], at[dq], at.d(k), at.d(v), nullptr,
-                       at[tiles]);
+    at.walk_back(
+        shape(at.chunk.tile), at.context_pieces(), k, v, [&](const auto& memory, auto dk, auto dv) {
+          attention_backward(at.on, shape(at.chunk.tile), at.context_pieces(), at[q], memory,
+                             nullptr, at[o], at[lse], at[d_o], at[dq], dk, dv, nullptr, at[tiles]);
+        });
     pull(at, x, dx, at[dq], wq);
   }
 
   // Every reader of these rows of the other stream is done.
   void release_context(auto& at, auto c, auto dc) const {
-    pull(at, c, dc, at.own_context(at.d(k)), wk);
-    pull(at, c, dc, at.own_context(at.d(v)), wv);
+    pull(at, c, dc, at.d_own_context(k), wk);
+    pull(at, c, dc, at.d_own_context(v), wv);
   }
 
  private:

@@ -11,6 +11,7 @@
 namespace streambp {
 
 class piece_list;
+struct attention_shape;
 template <class Scalar>
 struct carry_rows;
 
@@ -51,10 +52,22 @@ struct site_probe {
   view<scalar> d(Tag) const;
   template <class Tag>
   bool trains(Tag) const;
+  template <class Tag>
+  view<scalar> own(Tag) const;
+  template <class Tag>
+  view<scalar> d_own(Tag) const;
   view<scalar> own(view<scalar> memory) const;
+  template <class K, class V, class F>
+  void walk(const attention_shape&, const piece_list&, K, V, const F&) const;
+  template <class K, class V, class F>
+  void walk_back(const attention_shape&, const piece_list&, K, V, const F&) const;
 
   template <class Tag>
   carry_rows<scalar> states(Tag) const;
+  template <class Tag>
+  view<scalar> own_context(Tag) const;
+  template <class Tag>
+  view<scalar> d_own_context(Tag) const;
   view<scalar> own_context(view<scalar> memory) const;
   piece_list context_pieces() const;
 };
