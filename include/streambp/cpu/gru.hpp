@@ -9,6 +9,7 @@
 #include "../primitives/gru.hpp"
 #include "activation.hpp"
 #include "elementwise.hpp"
+#include "passed_down.hpp"
 #include "side_by_side.hpp"
 
 namespace streambp::cpu {
@@ -86,34 +87,21 @@ void gru_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>&
   const position units = w.cols;
   steps_descending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
-    S ahead[rows_abreast::most][column_range<S>];  // gradients of states before pieces
-    const S *d_gates[rows_abreast::most], *da[rows_abreast::most];
-    S *mixed[rows_abreast::most], *passed[rows_abreast::most];
-    int some = 0;  // rows with a row behind them in the chunk
-    for (int r = 0; r < now.count; ++r) {
-      const position row = now.row[r];
-      passed[r] = row < now.of[r].row ? ahead[r] : dh.row(row) + j;
-      const S* after = now.ends(r) ? states.d_after(now.of[r]) : dh.row(row + 1);
-      std::copy_n(after ? after + j : zeros, count, passed[r]);
-      if (now.ends(r)) continue;
-      d_gates[some] = g.row(row + 1);
-      da[some] = a.row(row + 1);
-      mixed[some++] = passed[r];
-    }
-    with_count(some, [&](auto m) {
-      add_row_mix<m>(w.middle_rows(0, 2 * units).middle_cols(j, count), d_gates, mixed);
-      add_row_mix<m>(w.middle_rows(2 * units, units).middle_cols(j, count), da, mixed);
+    passed_down<S> passed(now, dh, j, count, [&](int r) -> const S* {
+      return now.ends(r) ? states.d_after(now.of[r]) : dh.row(now.row[r] + 1);
     });
+    passed.add_mixed(w.middle_rows(0, 2 * units).middle_cols(j, count), g);
+    passed.add_mixed(w.middle_rows(2 * units, units).middle_cols(j, count), a);
     for (int r = 0; r < now.count; ++r) {
       const piece& p = now.of[r];
       const position row = now.row[r];
       if (row < p.row) {
         S* before = states.d_before(p);
-        if (before) sum_row<S>(before + j, passed[r], count, before + j);
+        if (before) sum_row<S>(before + j, passed.to[r], count, before + j);
       } else {
         const S* before = now.begins(r) ? states.before(p) : h.row(row - 1);
         gru_row_backward<S>(g.row(row) + j, units, a.row(row) + j, before ? before + j : zeros,
-                            dy.row(row) + j, count, passed[r]);
+                            dy.row(row) + j, count, passed.to[r]);
       }
     }
   });

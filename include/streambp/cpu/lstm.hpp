@@ -8,6 +8,7 @@
 #include "../primitives/lstm.hpp"
 #include "activation.hpp"
 #include "elementwise.hpp"
+#include "passed_down.hpp"
 #include "side_by_side.hpp"
 
 namespace streambp::cpu {
@@ -93,27 +94,17 @@ void lstm_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>
   const position units = w.cols;
   steps_descending(on, pieces, units, [&](const rows_abreast& now, position j, position count) {
     const S zeros[column_range<S>] = {};
-    S ahead[rows_abreast::most][column_range<S>];  // gradients of states before pieces
-    const S* dz[rows_abreast::most];
-    S *mixed[rows_abreast::most], *passed[rows_abreast::most];
-    int some = 0;  // rows with a row behind them in the chunk
-    for (int r = 0; r < now.count; ++r) {
-      const position row = now.row[r];
-      passed[r] = row < now.of[r].row ? ahead[r] : dh.row(row) + j;
-      const S* after = now.ends(r) ? states.d_after(now.of[r]) : nullptr;
-      std::copy_n(after ? after + j : zeros, count, passed[r]);
-      if (now.ends(r)) continue;
-      dz[some] = z.row(row + 1);
-      mixed[some++] = passed[r];
-    }
-    with_count(some, [&](auto m) { add_row_mix<m>(w.middle_cols(j, count), dz, mixed); });
+    passed_down<S> passed(now, dh, j, count, [&](int r) -> const S* {
+      return now.ends(r) ? states.d_after(now.of[r]) : nullptr;
+    });
+    passed.add_mixed(w.middle_cols(j, count), z);
     for (int r = 0; r < now.count; ++r) {
       const piece& p = now.of[r];
       const position row = now.row[r];
       if (row < p.row) {
         S* before = states.d_before(p);
         if (!before) continue;
-        const S* parts[] = {passed[r], dc.row(row + 1) + j};
+        const S* parts[] = {passed.to[r], dc.row(row + 1) + j};
         for (int part = 0; part < 2; ++part) {
           S* to = before + part * units + j;
           sum_row<S>(to, parts[part], count, to);
@@ -123,7 +114,8 @@ void lstm_backward(workers<S>& on, const piece_list& pieces, const carry_rows<S>
         const S* state = states.before(p);
         const S* c_before = !now.begins(r) ? c.row(row - 1) + j : state ? state + units + j : zeros;
         lstm_row_backward<S>(z.row(row) + j, units, c_before, c.row(row) + j, dy.row(row) + j,
-                             passed[r], after ? after + units + j : zeros, count, dc.row(row) + j);
+                             passed.to[r], after ? after + units + j : zeros, count,
+                             dc.row(row) + j);
       }
     }
   });
