@@ -11,7 +11,7 @@ using namespace streambp;
 // [focal]
 // Focal loss (Lin et al. 2017): -(1 - p)² log p for the target's probability p.
 struct focal_loss {
-  token_term term(const row_statistics& r, const token&) const {
+  token_term term(const row_statistics& r, const label_place&) const {
     return autodiff::term_of(r, [](auto lse, auto target, auto) {
       const auto log_p = target - lse;
       return -square(1 - exp(log_p)) * log_p;

@@ -5,7 +5,7 @@ using namespace streambp;
 
 struct loss {
   bool average = true;
-  token_term term(const row_statistics&, const token&) const;
+  token_term term(const row_statistics&, const label_place&) const;
 };
 
 int main() { explain_loss<loss>(); }

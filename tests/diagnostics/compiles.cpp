@@ -51,10 +51,10 @@ template <>
 struct streambp::layer_traits<foreign> : adapted_traits<foreign, adapter> {};
 
 struct token_loss {
-  token_term term(const row_statistics&, const token&) const;
+  token_term term(const row_statistics&, const label_place&) const;
 };
 struct coupled_loss {
-  token_term summary(const row_statistics&, const token&) const;
+  token_term summary(const row_statistics&, const label_place&) const;
   double couple(std::span<const double> sums, std::span<double> slopes) const;
 };
 struct row_loss {

@@ -4,7 +4,7 @@
 using namespace streambp;
 
 struct loss {
-  token_term summary(const row_statistics&, const token&) const;
+  token_term summary(const row_statistics&, const label_place&) const;
   double couple(std::span<double> sums) const;
 };
 

@@ -4,7 +4,7 @@
 using namespace streambp;
 
 struct loss {
-  token_term term(const row_statistics&, const token&) const;
+  token_term term(const row_statistics&, const label_place&) const;
   double rows(auto& on, position first_row, auto y) const;
 };
 

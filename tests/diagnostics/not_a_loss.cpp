@@ -1,4 +1,4 @@
-// expect: this type is no loss: give it term(statistics, token)
+// expect: this type is no loss: give it term(statistics, place)
 #include <streambp/model/explain.hpp>
 
 using namespace streambp;

@@ -1,4 +1,4 @@
-// expect: the loss's summary cannot be called as summary(statistics, token)
+// expect: the loss's summary cannot be called as summary(statistics, place)
 #include <streambp/model/explain.hpp>
 
 using namespace streambp;

@@ -1,10 +1,10 @@
-// expect: the loss's term cannot be called as term(statistics, token): write token_term
+// expect: the loss's term cannot be called as term(statistics, place): write token_term
 #include <streambp/model/explain.hpp>
 
 using namespace streambp;
 
 struct loss {
-  double term(const row_statistics&, const token&) const;
+  double term(const row_statistics&, const label_place&) const;
 };
 
 int main() { explain_loss<loss>(); }

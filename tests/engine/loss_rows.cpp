@@ -17,19 +17,19 @@ namespace {
 
 struct targets_of {
   std::vector<std::int32_t> first, targets;
-  std::vector<token> tokens;
+  std::vector<label_place> places;
   std::vector<double> weights;
 
   targets_of(const packed& samples, const batch<double>& data, row_range rows, double scale) {
     const auto n = std::size_t(rows.rows());
     first.resize(n + 1);
     targets.resize(n);
-    tokens.resize(n);
+    places.resize(n);
     weights.resize(n);
     std::vector<double> scales(std::size_t(samples.segments()), scale);
     const target_rows to{{first.data(), rows.rows() + 1, 1},
                          {targets.data(), rows.rows(), 1},
-                         {tokens.data(), rows.rows(), 1},
+                         {places.data(), rows.rows(), 1},
                          {weights.data(), rows.rows(), 1}};
     fill_targets(cross_entropy{}, samples, data, rows, {scales.data(), samples.segments(), 1}, to);
   }
@@ -66,9 +66,9 @@ TEST_CASE("targets: row t - 1 predicts label t of its own sample, wherever the r
       if (label == samples.segment(s).last || labels[i] == -100 || weights[i] == 0) continue;
       REQUIRE(found.targets[next] == labels[i]);
       REQUIRE(found.weights[next] == 0.5 * weights[i]);
-      REQUIRE(found.tokens[next].row == label);
-      REQUIRE(found.tokens[next].segment == s);
-      REQUIRE(found.tokens[next].index == label - samples.segment(s).first);
+      REQUIRE(found.places[next].row == label);
+      REQUIRE(found.places[next].segment == s);
+      REQUIRE(found.places[next].index == label - samples.segment(s).first);
       ++next;
     }
     REQUIRE(found.first.back() == std::int32_t(next));
@@ -85,8 +85,8 @@ TEST_CASE("targets: a parent's last row predicts the first label of each of its 
   CHECK(all.first == std::vector<std::int32_t>{0, 1, 2, 3, 5, 6, 6, 7, 8, 8, 9, 10, 10});
   CHECK(std::vector(all.targets.begin(), all.targets.begin() + 10) ==
         std::vector<std::int32_t>{1, 2, 3, 4, 6, 5, 7, 8, 10, 11});
-  CHECK(all.tokens[4].segment == 3);
-  CHECK(all.tokens[4].index == 0);
+  CHECK(all.places[4].segment == 3);
+  CHECK(all.places[4].index == 0);
   CHECK(normaliser_of(cross_entropy{}, samples, data) == 10);
 }
 

@@ -151,7 +151,7 @@ struct throwing_rows {
 
 struct throwing_couple {
   user_code *summaries, *couples;
-  token_term summary(const row_statistics& r, const token&) const {
+  token_term summary(const row_statistics& r, const label_place&) const {
     (*summaries)();
     return {r.log_probability(), {-1, 1, 0}};
   }
@@ -167,7 +167,7 @@ struct throwing_couple {
 };
 struct throwing_term {
   user_code* own;
-  token_term term(const row_statistics& r, const token&) const {
+  token_term term(const row_statistics& r, const label_place&) const {
     (*own)();
     return {-r.log_probability(), {1, -1, 0}};
   }

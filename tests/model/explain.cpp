@@ -139,10 +139,10 @@ static_assert(
 static_assert(explain_loss<cross_entropy>() && explain_loss<const direct_preference>());
 
 struct own_loss {
-  token_term term(const row_statistics&, const token&) const;
+  token_term term(const row_statistics&, const label_place&) const;
 };
 struct narrow_loss {
-  token_term term(row_statistics&, const token&) const;  // would change what it is given
+  token_term term(row_statistics&, const label_place&) const;  // would change what it is given
 };
 struct mean_of_samples : own_loss {
   over average = over::samples;

@@ -7,7 +7,7 @@ using namespace streambp;
 namespace {
 
 struct plain_token_loss {
-  token_term term(const row_statistics& s, const token& t) const {
+  token_term term(const row_statistics& s, const label_place& t) const {
     return {s.lse * double(t.index), {1, 2, 3}};
   }
 };
@@ -24,7 +24,9 @@ struct full_token_loss : plain_token_loss {
 
 struct coupled_loss {
   over average = over::samples;  // of no meaning here
-  token_term summary(const row_statistics& s, const token&) const { return {2 * s.target, {}}; }
+  token_term summary(const row_statistics& s, const label_place&) const {
+    return {2 * s.target, {}};
+  }
   double couple(std::span<const double> sums, std::span<double> slopes) const {
     slopes[0] = 5;
     return sums[0];

@@ -7,7 +7,7 @@
 namespace streambp::autodiff {
 
 // The term of a loss f(lse, target, mean), for its term() or summary().
-//   token_term term(const row_statistics& r, const token&) const {
+//   token_term term(const row_statistics& r, const label_place&) const {
 //     return term_of(r, [](auto lse, auto target, auto) { return square(lse - target); });
 //   }
 template <class F>

@@ -25,7 +25,7 @@ struct decoder_loss {
     copy(on, y, context.middle_rows(first_row, y.rows));
     zero(on, d_context.middle_rows(first_row, y.rows));
   }
-  double couple(bool wants_gradient) const {
+  double finish(bool wants_gradient) const {
     batch<Scalar> with_context = *data;
     with_context.context = context;
     with_context.d_context = d_context;

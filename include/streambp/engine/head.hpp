@@ -35,7 +35,7 @@ template <class Device>
 void step_runner<Device>::read_log_probabilities(row_range rows, view<scalar> x) {
   run_loss(rows, x, {}, head_visit::value);
   for (position i = 0; i < storage_.head.first(rows.rows(), 0); ++i)
-    log_probabilities_[std::size_t(storage_.head.tokens(i, 0).row)] =
+    log_probabilities_[std::size_t(storage_.head.places(i, 0).row)] =
         storage_.head.statistics(i, 0).log_probability();
 }
 
@@ -92,14 +92,14 @@ template <class Device>
 void step_runner<Device>::run_terms(const chunk_place& at, view<scalar> y, double* values,
                                     bool gradient) {
   auto& head = storage_.head;
-  const target_rows targets{head.first, head.targets, head.tokens, head.weights};
+  const target_rows targets{head.first, head.targets, head.places, head.weights};
   fill_targets(facts_, samples(), *data_, at.rows, storage_.segment_scales, targets);
   const auto count = std::size_t(targets.count(y.rows));
   const std::span<const std::int32_t> first{head.first.data, std::size_t(y.rows) + 1},
       wanted{head.targets.data, count};
   const std::span<row_statistics> statistics{head.statistics.data, count};
   row_statistics_of(on_, facts_.logits, y, first, wanted, facts_.wants_mean, statistics);
-  loss_->terms({at.rows, at.grains, head.first, head.tokens, head.weights, head.statistics,
+  loss_->terms({at.rows, at.grains, head.first, head.places, head.weights, head.statistics,
                 head.slopes, values, storage_.segment_sums, storage_.segment_slopes},
                gradient);
   if (gradient)
@@ -127,7 +127,7 @@ template <class Device>
 void step_runner<Device>::couple(bool wants_gradient) {
   const auto n = std::size_t(samples().segments());
   if (facts_.collects)
-    storage_.grain_values(0, 0) = loss_->couple(wants_gradient);
+    storage_.grain_values(0, 0) = loss_->finish(wants_gradient);
   else if (facts_.couples)
     storage_.grain_values(0, 0) =
         loss_->couple({storage_.segment_sums.data, n}, {storage_.segment_slopes.data, n});

@@ -173,7 +173,7 @@ bool labels_look_shifted(const loss_facts& loss, const packed& samples, const ba
 struct target_rows {
   view<std::int32_t> first;  // by row, and one more: its first target
   view<std::int32_t> targets;
-  view<token> tokens;
+  view<label_place> places;
   view<double> weights;
 
   position count(position rows) const { return first(rows, 0); }
@@ -189,7 +189,7 @@ void fill_targets(const loss_facts& loss, const packed& samples, const batch<Sca
     if (!counts(loss, data, label)) return;
     const auto i = std::size_t(label);
     to.targets(n, 0) = data.labels[i];
-    to.tokens(n, 0) = {label, segment, label - samples.segment(segment).first};
+    to.places(n, 0) = {label, segment, label - samples.segment(segment).first};
     to.weights(n, 0) = scales(segment, 0) * (data.weights.empty() ? 1.0 : double(data.weights[i]));
     ++n;
   };
@@ -215,7 +215,7 @@ struct term_rows {
   row_range rows;                    // on the packed axis
   std::span<const position> grains;  // edges of the head's, from rows.first to rows.last
   view<const std::int32_t> first;    // by row, and one more: its first target
-  view<const token> tokens;
+  view<const label_place> places;
   view<const double> weights;
   view<const row_statistics> statistics;
   view<row_gradient> slopes;          // assigned
@@ -224,19 +224,19 @@ struct term_rows {
   view<const double> segment_slopes;  // and these are read
 };
 
-// Last target first, so that sums do not hang on chunks. term(statistics, token) is the loss's.
+// Last target first, so that sums do not hang on chunks. term(statistics, place) is the loss's.
 template <bool Couples, class Term>
 void add_terms(const term_rows& r, bool gradient, const Term& term) {
   std::size_t grain = r.grains.size() - 1;
   for (position row = r.rows.rows(); row-- > 0;) {
     while (r.grains[grain] > r.rows.first + row) --grain;
     for (position t = r.first(row + 1, 0); t-- > r.first(row, 0);) {
-      const token& token = r.tokens(t, 0);
-      const token_term of = term(r.statistics(t, 0), token);
+      const label_place& place = r.places(t, 0);
+      const token_term of = term(r.statistics(t, 0), place);
       double slope = r.weights(t, 0);
       if constexpr (Couples) {
-        if (!gradient) r.segment_sums(token.segment, 0) += slope * of.value;
-        slope *= r.segment_slopes(token.segment, 0);
+        if (!gradient) r.segment_sums(place.segment, 0) += slope * of.value;
+        slope *= r.segment_slopes(place.segment, 0);
       } else {
         r.values[grain] += slope * of.value;
       }

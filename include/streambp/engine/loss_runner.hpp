@@ -25,7 +25,7 @@ class loss_runner {
   // Of whole rows.
   virtual double rows(Device& on, position first_row, view<scalar> y) const = 0;
   virtual void collect(Device& on, position first_row, view<scalar> y) const = 0;
-  virtual double couple(bool wants_gradient) const = 0;
+  virtual double finish(bool wants_gradient) const = 0;
 };
 
 template <class Device, class Loss>
@@ -52,9 +52,9 @@ class typed_loss final : public loss_runner<Device> {
   void terms([[maybe_unused]] const term_rows& rows,
              [[maybe_unused]] bool gradient) const override {
     if constexpr (!traits::sees_rows)
-      add_terms<traits::couples>(rows, gradient, [&](const row_statistics& s, const token& t) {
-        return traits::term(loss, s, t);
-      });
+      add_terms<traits::couples>(
+          rows, gradient,
+          [&](const row_statistics& s, const label_place& t) { return traits::term(loss, s, t); });
   }
   double couple([[maybe_unused]] std::span<const double> sums,
                 [[maybe_unused]] std::span<double> slopes) const override {
@@ -75,9 +75,9 @@ class typed_loss final : public loss_runner<Device> {
                [[maybe_unused]] view<scalar> y) const override {
     if constexpr (traits::collects) traits::collect(loss, on, first_row, y);
   }
-  double couple([[maybe_unused]] bool wants_gradient) const override {
+  double finish([[maybe_unused]] bool wants_gradient) const override {
     if constexpr (traits::collects)
-      return traits::couple(loss, wants_gradient);
+      return traits::finish(loss, wants_gradient);
     else
       return 0;
   }

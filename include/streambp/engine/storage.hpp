@@ -34,7 +34,7 @@ struct head_storage {
   view<Scalar> result;         // its rows, which the loss turns into their gradient
   view<std::int32_t> first;    // by row, and one more: its first target
   view<std::int32_t> targets;  // by target, as all below
-  view<token> tokens;
+  view<label_place> places;
   view<double> weights;
   view<row_statistics> statistics;
   view<row_gradient> slopes;
@@ -146,7 +146,7 @@ class storage {
     const position targets = rows + step.children;
     head.first = from.take<std::int32_t>(rows + 1, 1);
     head.targets = from.take<std::int32_t>(targets, 1);
-    head.tokens = from.take<token>(targets, 1);
+    head.places = from.take<label_place>(targets, 1);
     head.weights = from.take<double>(targets, 1);
     head.statistics = from.take<row_statistics>(targets, 1);
     head.slopes = from.take<row_gradient>(targets, 1);
@@ -169,7 +169,7 @@ class storage {
       host_.emplace_back(std::size_t(of.rows) * std::size_t(of.cols) * sizeof(entry) / 8 + 1);
       of.data = reinterpret_cast<entry*>(host_.back().data());
     };
-    move(head.first), move(head.targets), move(head.tokens), move(head.weights);
+    move(head.first), move(head.targets), move(head.places), move(head.weights);
     move(head.statistics), move(head.slopes);
     move(section_values), move(grain_values);
     move(segment_scales), move(segment_sums), move(segment_slopes);

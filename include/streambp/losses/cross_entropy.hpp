@@ -27,7 +27,7 @@ struct cross_entropy {
 
   bool wants_mean() const { return label_smoothing != 0; }
 
-  token_term term(const row_statistics& r, const token&) const {
+  token_term term(const row_statistics& r, const label_place&) const {
     const double s = label_smoothing, lse = r.base + r.lse;
     return {(1 - s) * (r.lse - r.target) + s * (r.lse - r.mean) + z_loss * lse * lse,
             {1 + 2 * z_loss * lse, -(1 - s), -s}};

@@ -22,7 +22,7 @@ struct direct_preference {
   std::vector<double> reference;  // by segment
   double beta = 0.1;
 
-  token_term summary(const row_statistics& r, const token&) const {
+  token_term summary(const row_statistics& r, const label_place&) const {
     return {r.log_probability(), {-1, 1, 0}};
   }
 

@@ -120,7 +120,7 @@ constexpr bool explain_loss() {
   constexpr loss_fault fault = fault_of_loss<std::remove_cv_t<Loss>, Device>();
   static_assert(
       fault != not_declared,
-      "this type is no loss: give it term(statistics, token), or summary(statistics, token) "
+      "this type is no loss: give it term(statistics, place), or summary(statistics, place) "
       "and couple(sums, slopes), or rows(on, first_row, y)");
   static_assert(fault != two_kinds,
                 "a loss is of one kind: it has term alone, or summary and couple, or rows alone");
@@ -129,17 +129,17 @@ constexpr bool explain_loss() {
                 "couple(std::span<const double> sums, std::span<double> slopes) const");
   static_assert(fault != couple_without_summary,
                 "the loss couples sums but does not say of what: add token_term summary(const "
-                "row_statistics&, const token&) const");
+                "row_statistics&, const label_place&) const");
   static_assert(
       fault != summary_of_other_form,
-      "the loss's summary cannot be called as summary(statistics, token): write token_term "
-      "summary(const row_statistics&, const token&) const");
+      "the loss's summary cannot be called as summary(statistics, place): write token_term "
+      "summary(const row_statistics&, const label_place&) const");
   static_assert(fault != summary_without_couple,
                 "the loss sums up tokens but does nothing with the sums: add double "
                 "couple(std::span<const double> sums, std::span<double> slopes) const");
   static_assert(fault != term_of_other_form,
-                "the loss's term cannot be called as term(statistics, token): write token_term "
-                "term(const row_statistics&, const token&) const");
+                "the loss's term cannot be called as term(statistics, place): write token_term "
+                "term(const row_statistics&, const label_place&) const");
   static_assert(
       fault != rows_of_other_form,
       "the loss's rows cannot be called as rows(on, first_row, y): write double rows(auto& "

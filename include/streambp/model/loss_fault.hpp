@@ -27,11 +27,11 @@ enum class loss_fault : unsigned char {
 namespace detail {
 
 template <class L>
-concept has_term = requires(const L& l, const row_statistics& s, const token& t) {
+concept has_term = requires(const L& l, const row_statistics& s, const label_place& t) {
   { l.term(s, t) } -> std::convertible_to<token_term>;
 };
 template <class L>
-concept has_summary = requires(const L& l, const row_statistics& s, const token& t) {
+concept has_summary = requires(const L& l, const row_statistics& s, const label_place& t) {
   { l.summary(s, t) } -> std::convertible_to<token_term>;
 };
 template <class L>

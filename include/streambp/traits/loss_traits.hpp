@@ -1,15 +1,15 @@
 // The customization point for losses. The primary template adopts a loss's members.
 //
 // A token loss is a function of the target's row of logits:
-//   term(statistics, token)      -> token_term{value, slopes}; unweighted
+//   term(statistics, place)      -> token_term{value, slopes}; unweighted
 // A coupled loss is a function of one sum per segment:
-//   summary(statistics, token)   -> token_term: what the token adds to its segment's sum
+//   summary(statistics, place)   -> token_term: what the token adds to its segment's sum
 //   couple(sums, slopes)         -> value; assigns d value / d sum of every segment
 // A row loss sees whole rows and needs no labels:
 //   rows(on, first_row, y)       -> value; turns y into dvalue/dy in place, row by row
 // and one whose gradient needs all rows first, such as the decoder above an encoder, has besides
 //   collect(on, first_row, y)    every row, before the first gradient is asked for
-//   couple(wants_gradient)       -> value; rows() then returns nothing of value
+//   finish(wants_gradient)       -> value; rows() then returns nothing of value
 // It may know what part of its accumulation window a step is, which side losses are scaled by, and
 // that rows of a sample have no part in the value:
 //   share_of_window()            -> 0 to 1; else the step's rows over a given normaliser
@@ -32,7 +32,7 @@
 namespace streambp {
 
 // A label's place: its row on the packed axis, its segment, its position there.
-struct token {
+struct label_place {
   position row = 0;
   position segment = 0;
   position index = 0;
@@ -50,12 +50,12 @@ template <class L>
 struct loss_traits {
   using adopts = L;  // whose members these are
 
-  static constexpr bool collects = requires(const L& l) { l.couple(true); };
+  static constexpr bool collects = requires(const L& l) { l.finish(true); };
   static constexpr bool couples = collects || requires(const L& l, std::span<double> s) {
     l.couple(s, s);
   };
   static constexpr bool sees_rows =
-      collects || (!couples && !requires(const L& l) { l.term(row_statistics{}, token{}); });
+      collects || (!couples && !requires(const L& l) { l.term(row_statistics{}, label_place{}); });
 
   // Its own loops touch rows.
   static constexpr bool host_only = [] {
@@ -65,7 +65,7 @@ struct loss_traits {
       return sees_rows;
   }();
 
-  static token_term term(const L& loss, const row_statistics& s, const token& t) {
+  static token_term term(const L& loss, const row_statistics& s, const label_place& t) {
     if constexpr (couples)
       return loss.summary(s, t);
     else
@@ -74,8 +74,8 @@ struct loss_traits {
   static double couple(const L& loss, std::span<const double> sums, std::span<double> slopes) {
     return loss.couple(sums, slopes);
   }
-  static double couple(const L& loss, bool wants_gradient) requires collects {
-    return loss.couple(wants_gradient);
+  static double finish(const L& loss, bool wants_gradient) requires collects {
+    return loss.finish(wants_gradient);
   }
   template <class Device, class Rows>
   static void collect(const L& loss, Device& on, position first_row, Rows y) {
