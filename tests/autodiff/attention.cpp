@@ -144,6 +144,21 @@ TEST_CASE("what is written to a memory is as wide as it") {
                        shape_error);
 }
 
+struct two_reads : derived_attention<past> {
+  auto forward(auto& at, auto x) const {
+    const auto q = matmul(x, at[by_hand::wq]);
+    return attend(q, at[by_hand::k], at[by_hand::v], {.heads = heads, .kv_heads = kv_heads}) +
+           attend(q * q, at[by_hand::k], at[by_hand::v], {.heads = heads, .kv_heads = kv_heads});
+  }
+};
+
+TEST_CASE("a memory has one reader, or the order of its gradient's sum would be the chunks'") {
+  CHECK_THROWS_WITH_AS(layer_traits<two_reads>::slots(two_reads{small<past>(16)}, 16),
+                       "layer: attend: slot 4 of the layer is read twice; write its rows to a "
+                       "second memory, which the second read takes",
+                       shape_error);
+}
+
 TEST_CASE("every memory is written once") {
   CHECK_THROWS_WITH_AS(
       layer_traits<no_values>::slots(no_values{small<past>(16)}, 16),

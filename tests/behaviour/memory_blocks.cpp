@@ -145,6 +145,42 @@ TEST_CASE("keys and values may come in blocks: both halves of a bidirectional re
   same_bits_from_blocks<double>(model, ragged, {.features = 12, .prefix = 30});
 }
 
+namespace {
+
+// One memory is keys and values; queries are not kept, and are used again.
+struct derived_reads {
+  static constexpr tag<"w"> w{};
+  static constexpr tag<"u"> u{};
+  static constexpr tag<"c"> c{};
+  static constexpr tag<"k"> k{};
+  static constexpr tag<"v"> v{};
+  static constexpr auto sees = past;
+  auto slots(position in) const {
+    return std::tuple{parameter(w, in, in, {0, 0.3}), memory(c, in), parameter(u, in, in, {0, 0.3}),
+                      memory(v, in), memory(k, in)};
+  }
+  void remember(auto& at, auto x) const {
+    at.write(c, x + tanh(x));
+    at.write(k, x * x);
+    at.write(v, matmul(x, at[u]));
+  }
+  auto forward(auto& at, auto x) const {
+    const auto q = tanh(matmul(x, at[w]));
+    const auto one = attend(q, at[c], at[c], {.heads = 2});
+    return attend(one * q, at[k], at[v], {.heads = 3, .softcap = 2, .window = 20}) + one;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("keys and values may come in blocks: where the backward is derived") {
+  const auto model = residual(derived_reads{}) | residual(derived_reads{}) | linear(12, 7);
+  for (const packed& samples : {ragged, family}) {
+    same_bits_from_blocks<float>(model, samples, {.features = 12});
+    same_bits_from_blocks<double>(model, samples, {.features = 12, .prefix = 30});
+  }
+}
+
 TEST_CASE("keys and values may come in blocks: those of another stream") {
   const auto model = block(cross_attention({.features = 12, .context_features = 5, .heads = 2})) |
                      block(causal_attention({.features = 12, .heads = 2})) | linear(12, 7);

@@ -79,11 +79,7 @@ class compute {
         if (r.t.a.direct[std::size_t(it.a)] < 0) evaluate(on, terms[0], y, rows);
         return;
       case operation::attend:
-        if (!r.at.restored)
-          attention_forward(on, shape_of(it.heads, r[it.a].cols, it.cols, SeesAll, r.at.chunk.tile),
-                            r.at.pieces(), r.value(it.a), r.slots.value[std::size_t(it.slot)],
-                            r.slots.value[std::size_t(it.other_slot)], nullptr, y, r.log_sum_exp(n),
-                            r.at[tiles_tag{}]);
+        if (!r.at.restored) attend(n, y);
         return;
       case operation::scan:
         return scan_forward(on, r.at.pieces(), r.slots.states[std::size_t(it.slot)], r.value(it.a),
@@ -91,6 +87,16 @@ class compute {
       default:
         return evaluate(on, terms[0], y, rows);
     }
+  }
+
+  void attend(int n, view<scalar> o) {
+    const node& it = r[n];
+    const attention_shape shape =
+        shape_of(it.heads, r[it.a].cols, it.cols, SeesAll, r.at.chunk.tile);
+    r.at.walk_slots(shape, r.at.pieces(), it.slot, it.other_slot, [&](const auto& memory) {
+      attention_forward(r.at.on, shape, r.at.pieces(), r.value(it.a), memory, nullptr, o,
+                        r.log_sum_exp(n), r.running_sum(n), r.at[tiles_tag{}]);
+    });
   }
 
   // h[t] from h[t - 1], token by token, segment by segment.

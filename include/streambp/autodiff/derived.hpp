@@ -21,6 +21,21 @@ inline void expect_one_writer(const graph& g) {
                                    "each memory and each carry a slot of its own"));
 }
 
+// Of two reads of one memory, each adds its share to the memory's gradient once a chunk: the order
+// would be the chunks'. Throws shape_error.
+inline void expect_one_reader(const graph& g) {
+  const auto reads = [](const node& n, int slot) {
+    return n.op == operation::attend && (n.slot == slot || n.other_slot == slot);
+  };
+  for (int i = 0; i < g.size; ++i)
+    for (int j = 0; j < i; ++j)
+      for (const int slot : {g[i].slot, g[i].other_slot})
+        if (reads(g[i], slot) && reads(g[j], slot))
+          throw shape_error(sentence("attend: slot ", slot,
+                                     " of the layer is read twice; write its rows to a second "
+                                     "memory, which the second read takes"));
+}
+
 template <class L>
 struct derived_facts {
   static constexpr bool counts_flops = true, backward_reads_output = false;
@@ -48,6 +63,7 @@ graph recorded(const L& layer, position in) {
       g.append({.op = operation::output, .a = a, .cols = y.cols()});
     }
     expect_one_writer(g);
+    expect_one_reader(g);
   } catch (const shape_error& e) {
     throw shape_error(sentence(derived_facts<L>::name, ": ", e.what()));
   }

@@ -107,13 +107,16 @@ class pull {
 
   void attend(int n, view<const scalar> d_o) {
     const node& it = r[n];
-    const auto k = std::size_t(it.slot), v = std::size_t(it.other_slot);
     const view<scalar> spare = r.spare(n, r[it.a].cols);
     const view<scalar> dq = spare.rows > 0 ? spare : r.gradient(it.a);
-    attention_backward(r.at.on, shape_of(it.heads, r[it.a].cols, it.cols, SeesAll, r.at.chunk.tile),
-                       r.at.pieces(), r.value(it.a), r.slots.value[k], r.slots.value[v], nullptr,
-                       r.value(n), r.log_sum_exp(n), d_o, dq, r.slots.gradient[k],
-                       r.slots.gradient[v], nullptr, r.at[tiles_tag{}]);
+    const attention_shape shape =
+        shape_of(it.heads, r[it.a].cols, it.cols, SeesAll, r.at.chunk.tile);
+    r.at.walk_slots_back(shape, r.at.pieces(), it.slot, it.other_slot,
+                         [&](const auto& memory, auto dk, auto dv) {
+                           attention_backward(r.at.on, shape, r.at.pieces(), r.value(it.a), memory,
+                                              nullptr, r.value(n), r.log_sum_exp(n), d_o, dq, dk,
+                                              dv, nullptr, r.at[tiles_tag{}]);
+                         });
     hand_on(it.a, spare);
   }
 

@@ -32,6 +32,7 @@ class tape {
   // `keeps`: of forward and backward. Otherwise of remember and release, which share nothing.
   tape(const graph& of, bool keeps) : a(of, keeps) {
     none(forward_at), none(backward_at), none(adjoint_at), none(spare_at), none(kept_at);
+    none(sum_at);
     place_forward();
     order_backward();
     place_backward();
@@ -43,6 +44,7 @@ class tape {
   columns forward_at, backward_at, adjoint_at;
   columns spare_at;  // a gradient that is assigned first and then added
   columns kept_at;   // in the kept slot
+  columns sum_at;    // of attention's softmax, while it runs
   std::array<backward_step, 2 * most> steps{};
   int step_count = 0;
 
@@ -75,9 +77,12 @@ class tape {
         kept_at[at(n)] = width.kept, width.kept += g[n].cols + g[n].heads.heads;
     }
     column_packing forward(width.saved);
-    for (int n = 0; n < g.size; ++n)
+    for (int n = 0; n < g.size; ++n) {
       if (has_rows(n) && !a.saved[at(n)])
         forward_at[at(n)] = forward.at(forward.place(g[n].cols, n, last[at(n)], width.saved));
+      if (kept_at[at(n)] >= 0)
+        sum_at[at(n)] = forward.at(forward.place(g[n].heads.heads, n, n, width.saved));
+    }
     width.scratch = forward.end() - width.saved;
   }
 

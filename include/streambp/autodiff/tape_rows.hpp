@@ -19,7 +19,14 @@ class tape_rows {
   // y, dy: of forward; other outputs are the chunk's own rows of memories.
   tape_rows(const tape& t, At& at, given_type x, rows_type y, rows_type dx, given_type dy,
             bool backward)
-      : t(t), at(at), slots(at), x_(x), dy_(dy), y_(y), dx_(dx), backward_(backward) {
+      : t(t),
+        at(at),
+        slots(at, t.a.g, backward),
+        x_(x),
+        dy_(dy),
+        y_(y),
+        dx_(dx),
+        backward_(backward) {
     saved_ = at[tape_tag{}];
     kept_ = at[attended_tag{}];
     working_ = at[working_tag{}];
@@ -65,6 +72,10 @@ class tape_rows {
   // Of attention: (rows, heads).
   rows_type log_sum_exp(int n) const {
     return kept_.middle_cols(t.kept_at[std::size_t(n)] + g()[n].cols, g()[n].heads.heads);
+  }
+  // Of attention, between blocks of memory rows of the forward: (rows, heads).
+  rows_type running_sum(int n) const {
+    return columns(t.sum_at[std::size_t(n)], g()[n].heads.heads);
   }
   // To be read.
   given_type slope(int n) const {

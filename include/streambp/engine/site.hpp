@@ -108,19 +108,29 @@ struct site {
   // Calls f(memory_block) for the rows of keys and values that attention of the pieces reads, as
   // many at a time as are lent. What f was given is given back when it returns.
   template <class K, class V, class F>
-  void walk(const attention_shape& shape, const piece_list& pieces, K k, V v, const F& f) const {
-    const view<const scalar> keys = (*this)[k], values = (*this)[v];
+  void walk(const attention_shape& shape, const piece_list& pieces, K, V, const F& f) const {
+    walk_slots(shape, pieces, index<K>(), index<V>(), f);
+  }
+  // The same: f(memory_block, dk, dv), with the block's rows of both gradients to add to.
+  template <class K, class V, class F>
+  void walk_back(const attention_shape& shape, const piece_list& pieces, K, V, const F& f) const {
+    walk_slots_back(shape, pieces, index<K>(), index<V>(), f);
+  }
+  // Of slots by their numbers.
+  template <class F>
+  void walk_slots(const attention_shape& shape, const piece_list& pieces, int k, int v,
+                  const F& f) const {
+    const view<const scalar> keys = cells[k].value, values = cells[v].value;
     walk_memory(shape, pieces, keys.rows, chunk.memory_rows, [&](row_range rows, bool first) {
       const row_range lent = lent_rows(shape, rows, keys.rows);
       f(memory_block<scalar>{rows, keys.rows_in(lent), values.rows_in(lent), first});
     });
   }
-  // The same: f(memory_block, dk, dv), with the block's rows of both gradients to add to.
-  template <class K, class V, class F>
-  void walk_back(const attention_shape& shape, const piece_list& pieces, K k, V v,
-                 const F& f) const {
-    walk(shape, pieces, k, v, [&](const memory_block<scalar>& block) {
-      f(block, d(k).rows_in(block.rows), d(v).rows_in(block.rows));
+  template <class F>
+  void walk_slots_back(const attention_shape& shape, const piece_list& pieces, int k, int v,
+                       const F& f) const {
+    walk_slots(shape, pieces, k, v, [&](const memory_block<scalar>& block) {
+      f(block, cells[k].gradient.rows_in(block.rows), cells[v].gradient.rows_in(block.rows));
     });
   }
 
