@@ -14,5 +14,12 @@ TEST_CASE("a layer whose FLOPs are not those planned") {
         "FLOPs are what was planned");
 }
 
+TEST_CASE("a layer that counts FLOPs and looks at rows in a loop of its own") {
+  const laws::report r = laws::hold(counts_in_a_loop{}, laws::rows(37, 4));
+  CHECK(laws::broken(r) == "a step runs to its end");
+  CHECK(laws::text_of(r).find("counts_in_a_loop says counts_flops = true, but its own loop") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace streambp

@@ -21,6 +21,7 @@ class runner_subject : public subject {
   plan_list plans(const packed& samples, position prefix, const packed& beside = {}) override {
     const plan_options options = options_for(prefix, beside);
     plan_maker<device> one = maker(samples, options);
+    expect_no_own_loops(*sections_, one.shape());
     return every_plan(one, facts_.couples, samples, options);
   }
   step_plan streamed(const packed& samples, position prefix, const packed& beside,

@@ -22,27 +22,15 @@ class flop_counts {
   flop_counts(const section_runner<Device>& sections, const plan_shape& shape)
       : sections_(sections), model_(sections.list()), shape_(shape), cells_(model_) {
     arena nothing;
-    const packed& samples = shape.samples;
-    cells_.place_alone(nothing, model_,
-                       {samples.tokens(),
-                        shape.prefix,
-                        samples.tokens(),
-                        {1, 1},
-                        shape.threads,
-                        samples.segments(),
-                        samples.parent_count(),
-                        shape.context.tokens(),
-                        samples.tokens()});
-    const auto shape_parameter = [&](const slot_info& slot, slot_cell<scalar>& own) {
-      if (slot.parameter < 0) return;
-      const auto& entry = model_.table.entries[std::size_t(slot.parameter)];
-      own.given = {nullptr, entry.rows, entry.cols};
-      if (entry.gradient >= 0) own.gradient = {nullptr, entry.rows, entry.cols};
-    };
-    for (position i = 0; i < position(model_.count()); ++i)
-      for_each_slot(model_[i], cells_.cells[std::size_t(i)], shape_parameter);
-    for_each_slot(model_.head, cells_.head.cell, shape_parameter);
+    place(nothing);
   }
+  // Of rows that have addresses, in `from`. Parameters share theirs.
+  flop_counts(const section_runner<Device>& sections, const plan_shape& shape, arena& from)
+      : sections_(sections), model_(sections.list()), shape_(shape), cells_(model_) {
+    place(from);
+  }
+  // Where parameters begin in it.
+  std::size_t parameters_at() const { return parameters_at_; }
 
   // Of one visit of a section.
   big_count of(position i, row_range rows, const visit& why) {
@@ -79,7 +67,7 @@ class flop_counts {
     if (!model_[i].crosses) return 0;
     chunk_place at = place({0, shape_.context.tokens()});
     at.samples = &shape_.context;
-    const view<scalar> c{nullptr, at.rows.rows(), shape_.context_features};
+    const view<scalar> c{row_.data, at.rows.rows(), shape_.context_features};
     on_.reset_flops();
     sections_.context(on_, i, cells_.cells[std::size_t(i)], at, c, backward ? c : view<scalar>{});
     return on_.flops();
@@ -88,8 +76,8 @@ class flop_counts {
   big_count head(bool backward) {
     if (!model_.has_head()) return 0;
     const chunk_place at = place({0, shape_.samples.tokens()});
-    const view<scalar> x{nullptr, at.rows.rows(), model_.head.in()};
-    const view<scalar> y{nullptr, at.rows.rows(), model_.head.out};
+    const view<scalar> x{row_.data, at.rows.rows(), model_.head.in()};
+    const view<scalar> y{row_.data, at.rows.rows(), model_.head.out};
     const auto i = position(model_.count());
     on_.reset_flops();
     if (backward)
@@ -100,25 +88,57 @@ class flop_counts {
   }
 
  private:
+  void place(arena& from) {
+    const packed& samples = shape_.samples;
+    cells_.place_alone(from, model_,
+                       {samples.tokens(),
+                        shape_.prefix,
+                        samples.tokens(),
+                        {1, 1},
+                        shape_.threads,
+                        samples.segments(),
+                        samples.parent_count(),
+                        shape_.context.tokens(),
+                        samples.tokens()});
+    row_ = from.take<scalar>(1, widest());
+    parameters_at_ = from.used();
+    const auto shape_parameter = [&](const slot_info& slot, slot_cell<scalar>& own) {
+      if (slot.parameter < 0) return;
+      const auto& entry = model_.table.entries[std::size_t(slot.parameter)];
+      from.rewind(parameters_at_);
+      const auto all = from.take<scalar>(entry.rows, entry.cols);
+      own.given = all;
+      if (entry.gradient >= 0) own.gradient = all;
+    };
+    for (position i = 0; i < position(model_.count()); ++i)
+      for_each_slot(model_[i], cells_.cells[std::size_t(i)], shape_parameter);
+    for_each_slot(model_.head, cells_.head.cell, shape_parameter);
+  }
+
   big_count ask(position i, row_range rows, const visit& why) {
     const auto& instance = model_[i];
     const chunk_place at = place(rows);
-    const view<scalar> x{nullptr, rows.rows(), instance.in()},
-        y{nullptr, rows.rows(), instance.out};
+    const view<scalar> x{row_.data, rows.rows(), instance.in()},
+        y{row_.data, rows.rows(), instance.out};
     on_.reset_flops();
     auto& cell = cells_.cells[std::size_t(i)];
     if (why.why == purpose::backward)
-      sections_.backward(on_, i, cell, at, {tokens(rows), x}, y, y, why);
+      sections_.backward(on_, i, cell, at, {tokens(), x}, y, y, why);
     else
-      sections_.forward(on_, i, cell, at, {tokens(rows), x}, y, why);
+      sections_.forward(on_, i, cell, at, {tokens(), x}, y, why);
     return on_.flops();
   }
 
   using question = std::tuple<int, position, position, purpose, bool, bool>;
 
-  // No token is looked at: only their number counts.
-  static std::span<const std::int32_t> tokens(row_range rows) {
-    return {static_cast<const std::int32_t*>(nullptr), 0 * std::size_t(rows.rows())};
+  // No token is looked at.
+  std::span<const std::int32_t> tokens() const {
+    return {reinterpret_cast<const std::int32_t*>(row_.data), 0};
+  }
+  position widest() const {
+    position w = std::max(model_.head.out, shape_.context_features);
+    for (const section_instance& s : model_.sections) w = std::max({w, s.in(), s.out});
+    return w;
   }
 
   chunk_place place(row_range rows) const {
@@ -138,7 +158,9 @@ class flop_counts {
   const section_list& model_;
   const plan_shape& shape_;
   storage<Device> cells_;
-  Device on_;  // counts only
+  std::size_t parameters_at_ = 0;
+  view<scalar> row_;  // stands for every input, result and gradient
+  Device on_;         // counts only
   std::map<question, big_count> answers_, of_intervals_;
   mutable std::array<position, 2> edges_{};
 };

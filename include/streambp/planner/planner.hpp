@@ -8,6 +8,7 @@
 
 #include "../schedule/seal.hpp"
 #include "../traits/loss_traits.hpp"
+#include "own_loops.hpp"
 #include "plan_options.hpp"
 #include "search.hpp"
 
@@ -86,6 +87,7 @@ class plan_maker {
   }
 
   const section_list& model() const { return model_; }
+  const plan_shape& shape() const { return frame_.shape; }
   const section_runner<Device>& sections() const { return *sections_; }
   // The same for other samples and options; features stay.
   plan_maker with(const packed& samples, const plan_options& options) const {
@@ -310,7 +312,9 @@ class planner : public plan_maker<Device> {
  public:
   planner(const Model& model, const packed& samples, const plan_options& options)
       : plan_maker<Device>(std::make_shared<model_sections<Device, Model>>(model, options.features),
-                           loss_traits<Loss>::couples, samples, options) {}
+                           loss_traits<Loss>::couples, samples, options) {
+    expect_no_own_loops(this->sections(), this->shape());
+  }
 };
 
 }  // namespace streambp

@@ -65,7 +65,7 @@ struct instance_list : section_list {
         using traits = layer_traits<typename placed_type::layer_type>;
         const position in = into.widths[st.in];
         build.add_layer(st, traits::name(), traits::features(own.layer, in), placed_type::trains);
-        if constexpr (!traits::counts_flops) build.leave_uncounted();
+        build.set_counted(traits::counts_flops);
         if constexpr (traits::takes_tokens && requires { own.layer.vocabulary; })
           build.set_vocabulary(own.layer.vocabulary);
         std::apply(

@@ -61,8 +61,8 @@ class section_builder {
     of_layer_ = 0;
     name_section();
   }
-  // The layer that was added last counts no FLOPs.
-  void leave_uncounted() { to_.uncounted.push_back(layer_); }
+  // Whether the layer that was added last counts its FLOPs.
+  void set_counted(bool counts) { (counts ? section_.counted : to_.uncounted).push_back(layer_); }
   void set_vocabulary(position vocabulary) { to_.vocabulary = vocabulary; }
   // Of the layer that was added last.
   void add_slot(slot_info slot, const char* name, const void* tag, const initial_value& initial) {

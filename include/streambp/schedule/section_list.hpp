@@ -41,6 +41,7 @@ struct section_instance {
   std::array<position, program::most> widths{};  // of the program's values
   std::vector<slot_info> slots;                  // by operator
   std::vector<int> owned;                        // parameters that no layer before it owns
+  std::vector<std::string> counted;              // layers that say counts_flops
   position in() const { return widths[0]; }
   position out = 0;
 
