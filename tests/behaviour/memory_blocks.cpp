@@ -1,10 +1,12 @@
-// Attention that is lent keys and values some rows at a time has the bits of attention that sees
-// all at once, through whole steps.
+// Steps whose memories lie in a store, which lends rows by range and takes them back, have the bits
+// of steps in the arena: attention that is lent some keys and values at a time, and layers that ask
+// for all of them.
 #include <streambp/engine/engine.hpp>
 
 #include <cmath>
 #include <streambp/laws/engine_subject.hpp>
 
+#include "../engine/elsewhere.hpp"
 #include "../engine/trial.hpp"
 
 using namespace streambp;
@@ -13,9 +15,11 @@ namespace {
 
 const geometry grains{8, 16};
 
-// Steps, and their values alone, under several plans and with several numbers of rows at a time.
+// Steps, and their values alone, under several plans, in the arena and in stores that lend several
+// numbers of rows at a time.
 template <class Scalar, class Model>
-void same_bits_from_blocks(const Model& model, const packed& samples, plan_options o) {
+void same_bits_from_a_store(const Model& model, const packed& samples, plan_options o,
+                            bool in_blocks = true) {
   o.grains = grains;
   o.input_gradient = true;
   const auto t = trial_of<Scalar>(model, cross_entropy{}, samples, o);
@@ -30,10 +34,11 @@ void same_bits_from_blocks(const Model& model, const packed& samples, plan_optio
   plan_choice small = one.plain().choice;
   small.chunk = 16;
   for (const step_plan& p : {one.plain(), one.checkpointing(), two.complete(small)})
-    for (const position rows : {0, 5, 100, 192, 100000}) {
+    for (const position rows : {-1, 0, 5, 100, 192, 100000}) {
       INFO("plan: ", in_words(p), ", rows ", rows);
       auto e = t.engine_for(p);
-      e.lend_memory_rows(rows);
+      elsewhere<Scalar> store(e.block(), rows);
+      if (rows >= 0) e.keep_memories_in(&store);
       outcome<Scalar> out;
       out.gradient.assign(std::size_t(t.list.table.gradients), Scalar(0));
       batch<Scalar> data = t.data(out);
@@ -46,16 +51,24 @@ void same_bits_from_blocks(const Model& model, const packed& samples, plan_optio
       e.reset_flops();
       const std::int64_t asked = laws::allocations;
       out.value = e.add_gradient(t.parameters, data, out.gradient);
-      CHECK(laws::allocations == asked);
+      if (rows < 0) CHECK(laws::allocations == asked);
       CHECK(e.flops() == p.flops);
+      CHECK(store.open() == 0);
       CHECK(e.value(t.parameters, data) == out.value);
       std::vector<Scalar> all = out.gradient;
       for (const auto* more : {&out.d_rows, &out.d_initial, &d_other})
         all.insert(all.end(), more->begin(), more->end());
-      for (const Scalar x : all) REQUIRE(std::isfinite(x));
+      CHECK(std::all_of(all.begin(), all.end(), [](Scalar x) { return std::isfinite(x); }));
       if (first.empty()) first = all, value = out.value;
       CHECK(same_bits(all, first));
       CHECK(std::memcmp(&value, &out.value, sizeof value) == 0);
+      CHECK(store.open() == 0);
+      CHECK(store.faults == 0);
+      CHECK((store.loans > 0) == (rows >= 0));
+      // Blocks, or a chunk's own rows.
+      if (rows > 0 && in_blocks)
+        CHECK(store.most_rows <= std::max({rows + attention_shape{}.block_keys(), p.largest_chunk(),
+                                           p.largest_context_chunk()}));
     }
 }
 
@@ -73,8 +86,8 @@ TEST_CASE("keys and values may come in blocks: causal attention, with all that b
     for (const packed& samples : {ragged, family}) {
       const auto model =
           block(causal_attention(a)) | block(causal_attention(plain)) | linear(12, 7);
-      same_bits_from_blocks<float>(model, samples, {.features = 12});
-      same_bits_from_blocks<double>(model, samples, {.features = 12, .prefix = 30});
+      same_bits_from_a_store<float>(model, samples, {.features = 12});
+      same_bits_from_a_store<double>(model, samples, {.features = 12, .prefix = 30});
     }
 }
 
@@ -111,18 +124,25 @@ struct walking {
     at.walk_back(attention_shape{.tile = at.chunk.tile}, at.pieces(), k, v,
                  [&](const auto& memory, auto dk, auto dv) {
                    ++*blocks;
-                   CHECK(dk.data == at.d(k).row(memory.rows.first));
-                   CHECK(dv.data == at.d(v).row(memory.rows.first));
                    CHECK(dk.rows == memory.rows.rows());
                    CHECK(dv.rows == memory.rows.rows());
+                   for (position i = 0; i < dk.rows; ++i) dk(i, 3) += 1, dv(i, 20) += 2;
                  });
   }
-  void release(auto& at, auto, auto dx) const { add(at.on, at.d_own(k), dx); }
+  // One for each chunk that was shown the row.
+  void release(auto& at, auto, auto dx) const {
+    add(at.on, at.d_own(k), dx);
+    const double times = at.chunk.rows.last <= 48 ? 3 : at.chunk.rows.last <= 96 ? 2 : 1;
+    for (position i = 0; i < at.rows(); ++i) {
+      CHECK(at.d_own(k)(i, 3) == times);
+      CHECK(at.d_own(v)(i, 20) == 2 * times);
+    }
+  }
 };
 
 }  // namespace
 
-TEST_CASE("a layer is lent as many rows at a time as the engine is told to lend") {
+TEST_CASE("a layer that walks is lent as many rows at a time as the store says") {
   int blocks = 0;
   const auto t =
       trial_of<double>(linear(12, 12) | walking{&blocks} | linear(12, 7), cross_entropy{},
@@ -130,7 +150,8 @@ TEST_CASE("a layer is lent as many rows at a time as the engine is told to lend"
   auto e = t.engine_for(t.planner_for().complete({{{0, 2, true, true, false}}, 48, 48, false}));
   for (const auto& [rows, expected] :
        {std::pair{0, 3}, {1000, 3}, {20, 3 + 5 + 5}, {96, 1 + 1 + 2}}) {
-    e.lend_memory_rows(rows);
+    elsewhere<double> store(e.block(), rows);
+    e.keep_memories_in(&store);
     blocks = 0;
     std::vector<double> gradient(std::size_t(t.list.table.gradients));
     e.add_gradient(t.parameters, t.data(), gradient);
@@ -138,11 +159,104 @@ TEST_CASE("a layer is lent as many rows at a time as the engine is told to lend"
   }
 }
 
+namespace {
+
+// Asks for all rows, in every way there is. Of what remember writes a part is read again.
+template <reach Sees>
+struct soft_mean {
+  static constexpr tag<"w"> w{};
+  static constexpr tag<"k"> k{};
+  static constexpr tag<"v"> v{};
+  static constexpr auto sees = Sees;
+  static constexpr bool backward_reads_output = false;
+
+  auto slots(position in) const {
+    return std::tuple{parameter(w, in, in, {0, 0.3}), memory(k, in), memory(v, in)};
+  }
+  void remember(auto& at, auto x) const {
+    project(at.on, x, at[w], at.own(at[k]));
+    sum(at.on, x, view<const typename std::decay_t<decltype(at)>::scalar>(at.own(k)), at.own(v));
+  }
+  template <class F>
+  static void for_seen(const piece& p, position t, const F& f) {
+    double n = 0;
+    const auto ranges = Sees == reach::all ? p.seen : p.past(t);
+    for (const row_range r : ranges) n += double(r.rows());
+    for (const row_range r : ranges)
+      for (position s = r.first; s < r.last; s += 7) f(s, 1 / n);
+  }
+  void forward(auto& at, auto x, auto y) const {
+    if (!at.wants_output) return;
+    zero(at.on, y);
+    for (const piece p : at.pieces())
+      for (position t = p.row; t < p.last(); ++t)
+        for_seen(p, t, [&](position s, double share) {
+          for (position j = 0; j < x.cols; ++j)
+            y(t, j) += std::tanh(x(t, j) + at[k](s, j)) * at[v](s, j) * share;
+        });
+  }
+  void backward(auto& at, auto x, auto, auto dy, auto dx) const {
+    at.pieces().descending([&](const piece& p) {
+      for (position t = p.last(); t-- > p.row;)
+        for_seen(p, t, [&](position s, double share) {
+          for (position j = 0; j < x.cols; ++j) {
+            const auto z = std::tanh(x(t, j) + at[k](s, j));
+            const auto dz = dy(t, j) * share * at[v](s, j) * (1 - z * z);
+            dx(t, j) += dz;
+            at.d(k)(s, j) += dz;
+            at.d(v)(s, j) += dy(t, j) * share * z;
+          }
+        });
+    });
+  }
+  void release(auto& at, auto x, auto dx) const {
+    const auto dk = at.own(at.d(k)), dv = at.d_own(v);
+    add(at.on, dv, dk);
+    add(at.on, dv, dx);
+    if (at.trains(w)) add_weight_gradient(at.on, dk, x, at.d(w), at.grains());
+    project_back(at.on, dk, at[w], dx, write::add);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a layer that asks for all of a memory is lent all, until its call is done") {
+  const auto model = residual(soft_mean<past>{}) | block(causal_attention({.features = 12})) |
+                     residual(soft_mean<all>{}) | linear(12, 7);
+  same_bits_from_a_store<float>(model, packed_lengths({60, 3, 40}), {.features = 12}, false);
+  same_bits_from_a_store<double>(model, family, {.features = 12, .prefix = 10}, false);
+}
+
+namespace {
+
+struct own_then_all : soft_mean<past> {
+  void remember(auto& at, auto x) const {
+    copy(at.on, x, at.own(v));
+    copy(at.on, x, at.own(at[v]));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("all of a memory cannot be had beside the part that a call holds") {
+  const auto t = trial_of<double>(own_then_all{} | linear(12, 7), cross_entropy{}, packed::one(20),
+                                  {.features = 12, .grains = grains});
+  auto e = t.engine_for(t.planner_for().complete({{{0, 1, true, false, false}}, 8, 8, false}));
+  elsewhere<double> store(e.block(), 8);
+  e.keep_memories_in(&store);
+  CHECK_THROWS_WITH_AS(
+      e.value(t.parameters, t.data()),
+      "layer: a call asks for rows [0, 20) of a memory, of which it holds a part already; ask for "
+      "at[tag] or at.d(tag) before at.own(tag) or at.d_own(tag)",
+      error);
+  CHECK(store.open() == 0);
+}
+
 TEST_CASE("keys and values may come in blocks: both halves of a bidirectional read") {
   const auto model = block(bidirectional_attention({.features = 12, .heads = 2, .bias = true})) |
                      block(bidirectional_attention({.features = 12, .heads = 2})) | linear(12, 7);
-  same_bits_from_blocks<float>(model, ragged, {.features = 12});
-  same_bits_from_blocks<double>(model, ragged, {.features = 12, .prefix = 30});
+  same_bits_from_a_store<float>(model, ragged, {.features = 12});
+  same_bits_from_a_store<double>(model, ragged, {.features = 12, .prefix = 30});
 }
 
 namespace {
@@ -176,8 +290,8 @@ struct derived_reads {
 TEST_CASE("keys and values may come in blocks: where the backward is derived") {
   const auto model = residual(derived_reads{}) | residual(derived_reads{}) | linear(12, 7);
   for (const packed& samples : {ragged, family}) {
-    same_bits_from_blocks<float>(model, samples, {.features = 12});
-    same_bits_from_blocks<double>(model, samples, {.features = 12, .prefix = 30});
+    same_bits_from_a_store<float>(model, samples, {.features = 12});
+    same_bits_from_a_store<double>(model, samples, {.features = 12, .prefix = 30});
   }
 }
 
@@ -188,6 +302,6 @@ TEST_CASE("keys and values may come in blocks: those of another stream") {
     plan_options o{.features = 12};
     o.context = packed_lengths(lengths);
     o.context_features = 5;
-    same_bits_from_blocks<float>(model, ragged, o);
+    same_bits_from_a_store<float>(model, ragged, o);
   }
 }

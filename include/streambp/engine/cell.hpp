@@ -7,6 +7,7 @@
 #include "../core/arena.hpp"
 #include "../schedule/section_list.hpp"
 #include "../schedule/snapshots.hpp"
+#include "row_store.hpp"
 
 namespace streambp {
 
@@ -16,9 +17,10 @@ namespace streambp {
 template <class Scalar>
 struct slot_cell {
   view<Scalar> value, gradient;
-  view<const Scalar> given;    // a parameter, whose gradient is above
-  view<Scalar> kept;           // keepable rows of all tokens, if the plan keeps them
-  view<const Scalar> initial;  // a carry's state before the first token, if given
+  row_store<Scalar>* store = nullptr;  // of a memory's or context's rows; null: they lie there
+  view<const Scalar> given;            // a parameter, whose gradient is above
+  view<Scalar> kept;                   // keepable rows of all tokens, if the plan keeps them
+  view<const Scalar> initial;          // a carry's state before the first token, if given
   view<Scalar> d_initial;
   view<Scalar> ends;  // a carry's state after each segment with children
   view<Scalar> d_ends;

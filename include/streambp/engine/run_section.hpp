@@ -28,11 +28,12 @@ constexpr int first_slot() {
   (std::make_index_sequence<Op>{});
 }
 
-// Operator Op of a section at one chunk. `instance`: number of the section in the model.
+// Operator Op of a section at one chunk, for one call: what it is lent is given back after.
+// `instance`: number of the section in the model.
 template <int Op, class Device, class Section>
 auto site_of(Device& on, const Section&, section_cell<typename Device::scalar>& cell,
-             const chunk_place& chunk, std::uint64_t instance, const visit& why,
-             bool wants_output) {
+             const chunk_place& chunk, std::uint64_t instance, const visit& why, bool wants_output,
+             bool remembers = false) {
   using leaves = typename Section::leaf_types;
   using layer = typename std::tuple_element_t<Op, leaves>::layer_type;
   return site<Device, layer>{.on = on,
@@ -43,7 +44,8 @@ auto site_of(Device& on, const Section&, section_cell<typename Device::scalar>& 
                              .keeps_outputs = why.keeps_outputs,
                              .restored = why.restored(),
                              .saves = why.saves(),
-                             .tallies = why.first()};
+                             .tallies = why.first(),
+                             .remembers = remembers};
 }
 
 // Layers that touch data themselves see none of the planner's rows, and their FLOPs stay uncounted.
@@ -122,14 +124,22 @@ void run_forward(Device& on, const Section& section, section_cell<typename Devic
       if (of_this.runs[i]) sum(on, read(st.skip), read(st.in), value[st.out]);
     } else {
       const auto& layer = std::get<st.op>(section.leaves).layer;
-      auto at = detail::site_of<st.op>(on, section, cell, chunk, instance, why, of_this.output[i]);
+      const auto place = [&](bool remembers) {
+        return detail::site_of<st.op>(on, section, cell, chunk, instance, why, of_this.output[i],
+                                      remembers);
+      };
       const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, read(st.in));
       if constexpr (p.remembers(i)) {
-        if (why.remembers()) detail::call_remember(layer, at, x);
+        if (why.remembers()) {
+          auto at = place(true);
+          detail::call_remember(layer, at, x);
+        }
       }
       if constexpr (p.runs_forward(i)) {
-        if (of_this.runs[i] || why.saves() || (why.first() && p.tallies(i)))
+        if (of_this.runs[i] || why.saves() || (why.first() && p.tallies(i))) {
+          auto at = place(false);
           detail::call_forward(layer, at, x, value[st.out]);
+        }
       }
     }
   });
@@ -146,8 +156,8 @@ void run_context(Device& on, const Section& section, section_cell<typename Devic
     constexpr step st = p.steps[i];
     if constexpr (st.op >= 0 && p.operators[st.op < 0 ? 0 : st.op].split.crosses) {
       const auto& layer = std::get<st.op>(section.leaves).layer;
-      auto at =
-          detail::site_of<st.op>(on, section, cell, chunk, instance, visit{purpose::open}, true);
+      auto at = detail::site_of<st.op>(on, section, cell, chunk, instance, visit{purpose::open},
+                                       true, dc.rows == 0);
       if (dc.rows > 0)
         detail::call_release_context(layer, at, c, dc);
       else
@@ -208,12 +218,19 @@ view<typename Device::scalar> run_backward(Device& on, const Section& section,
       if constexpr (storage.adds[i]) add(on, gradient[st.out], gradient[st.skip]);
     } else {
       const auto& layer = std::get<st.op>(section.leaves).layer;
-      auto at = detail::site_of<st.op>(on, section, cell, chunk, instance, why, true);
+      const auto place = [&] {
+        return detail::site_of<st.op>(on, section, cell, chunk, instance, why, true);
+      };
       const auto x = detail::input_of<p.operators[st.op].takes_tokens>(in, value[st.in]);
-      if constexpr (p.runs_forward(i))
+      if constexpr (p.runs_forward(i)) {
+        auto at = place();
         detail::call_backward(layer, at, x, value[st.out], view<const scalar>(gradient[st.out]),
                               gradient[st.in]);
-      if constexpr (p.remembers(i)) detail::call_release(layer, at, x, gradient[st.in]);
+      }
+      if constexpr (p.remembers(i)) {
+        auto at = place();
+        detail::call_release(layer, at, x, gradient[st.in]);
+      }
     }
   });
   return gradient[0];

@@ -20,7 +20,6 @@ struct chunk_place {
   snapshots snapshot{};
   position prefix = 0;
   position tile = 64;                  // rows; chunk edges never cut one
-  position memory_rows = 0;            // that a walk is lent at a time; 0: all
   std::span<const position> grains{};  // edges on the packed axis, from rows.first to rows.last
   std::span<const std::uint64_t> sample_ids{};  // empty: the segment's number
   std::uint64_t seed = 0;
@@ -55,6 +54,11 @@ struct site {
   bool restored = false;       // keepable slots hold this chunk's rows already
   bool saves = false;          // backward follows
   bool tallies = false;        // the first forward: tallies are added up now and never again
+  bool remembers = false;      // the call writes memory
+
+  static constexpr int memories =
+      traits::count::of(slot_kind::memory) + traits::count::of(slot_kind::context);
+  mutable open_loans<scalar, std::size_t(2 * memories)> loans{};
 
   piece_list pieces() const { return chunk.pieces(); }
   std::span<const position> grains() const { return chunk.grains; }
@@ -79,31 +83,38 @@ struct site {
     else if constexpr (kind == slot_kind::saved || kind == slot_kind::keepable ||
                        kind == slot_kind::scratch)
       return cell.value.middle_rows(0, rows());
+    else if constexpr (kind == slot_kind::memory || kind == slot_kind::context)
+      return ask(i, false, {0, cell.value.rows},
+                 remembers ? lent_for::changing : lent_for::reading);
     else
       return cell.value;
   }
   // The gradient to add to, of a parameter or of all memory rows. No rows: frozen.
   template <class Tag>
   view<scalar> d(Tag) const {
-    return cells[index<Tag>()].gradient;
+    constexpr int i = index<Tag>();
+    constexpr slot_kind kind = std::tuple_element_t<i, slots>::kind;
+    if constexpr (kind == slot_kind::memory || kind == slot_kind::context)
+      return ask(i, true, {0, cells[i].gradient.rows}, lent_for::changing);
+    else
+      return cells[i].gradient;
   }
   template <class Tag>
-  bool trains(Tag tag) const {
-    return d(tag).rows > 0;
+  bool trains(Tag) const {
+    return cells[index<Tag>()].gradient.rows > 0;
   }
 
   // The chunk's own rows of a memory, or of its gradient: all that remember and release touch.
   template <class Tag>
-  view<scalar> own(Tag tag) const {
-    return own((*this)[tag]);
+  view<scalar> own(Tag) const {
+    return ask(index<Tag>(), false, own_rows(),
+               remembers ? lent_for::assigning : lent_for::reading);
   }
   template <class Tag>
-  view<scalar> d_own(Tag tag) const {
-    return own(d(tag));
+  view<scalar> d_own(Tag) const {
+    return ask(index<Tag>(), true, own_rows(), lent_for::changing);
   }
-  view<scalar> own(view<scalar> memory) const {
-    return memory.rows_in({chunk.prefix + chunk.rows.first, chunk.prefix + chunk.rows.last});
-  }
+  view<scalar> own(view<scalar> memory) const { return memory.rows_in(own_rows()); }
 
   // Calls f(memory_block) for the rows of keys and values that attention of the pieces reads, as
   // many at a time as are lent. What f was given is given back when it returns.
@@ -120,17 +131,21 @@ struct site {
   template <class F>
   void walk_slots(const attention_shape& shape, const piece_list& pieces, int k, int v,
                   const F& f) const {
-    const view<const scalar> keys = cells[k].value, values = cells[v].value;
-    walk_memory(shape, pieces, keys.rows, chunk.memory_rows, [&](row_range rows, bool first) {
-      const row_range lent = lent_rows(shape, rows, keys.rows);
-      f(memory_block<scalar>{rows, keys.rows_in(lent), values.rows_in(lent), first});
+    const position memory = cells[k].value.rows;
+    const position at_a_time = cells[k].store ? cells[k].store->rows_at_a_time() : 0;
+    walk_memory(shape, pieces, memory, at_a_time, [&](row_range rows, bool first) {
+      borrow_both(k, v, false, lent_rows(shape, rows, memory),
+                  [&](view<scalar> keys, view<scalar> values) {
+                    f(memory_block<scalar>{rows, keys, values, first});
+                  });
     });
   }
   template <class F>
   void walk_slots_back(const attention_shape& shape, const piece_list& pieces, int k, int v,
                        const F& f) const {
     walk_slots(shape, pieces, k, v, [&](const memory_block<scalar>& block) {
-      f(block, cells[k].gradient.rows_in(block.rows), cells[v].gradient.rows_in(block.rows));
+      borrow_both(k, v, true, block.rows,
+                  [&](view<scalar> dk, view<scalar> dv) { f(block, dk, dv); });
     });
   }
 
@@ -158,18 +173,47 @@ struct site {
   // The chunk's own rows of a context memory, or of its gradient, in remember_context and
   // release_context.
   template <class Tag>
-  view<scalar> own_context(Tag tag) const {
-    return own_context((*this)[tag]);
+  view<scalar> own_context(Tag) const {
+    return ask(index<Tag>(), false, chunk.rows,
+               remembers ? lent_for::assigning : lent_for::reading);
   }
   template <class Tag>
-  view<scalar> d_own_context(Tag tag) const {
-    return own_context(d(tag));
+  view<scalar> d_own_context(Tag) const {
+    return ask(index<Tag>(), true, chunk.rows, lent_for::changing);
   }
   view<scalar> own_context(view<scalar> memory) const { return memory.rows_in(chunk.rows); }
   // The chunk's pieces as readers of the other stream: segment s sees its segment s.
   piece_list context_pieces() const { return chunk.pieces().seeing(*chunk.context); }
 
  private:
+  row_range own_rows() const {
+    return {chunk.prefix + chunk.rows.first, chunk.prefix + chunk.rows.last};
+  }
+  loan<scalar> lend(int i, bool gradient, row_range rows, lent_for use) const {
+    return {cells[i].store, gradient ? cells[i].gradient : cells[i].value, rows, use};
+  }
+  // What the call has been lent of these rows; null without a store, too.
+  const loan<scalar>* held(int i, bool gradient, row_range rows) const {
+    return cells[i].store ? loans.find(2 * i + gradient, rows, traits::name()) : nullptr;
+  }
+  // Until the call is done.
+  view<scalar> ask(int i, bool gradient, row_range rows, lent_for use) const {
+    if (!cells[i].store) return lend(i, gradient, rows, use).rows();
+    if (const auto* there = held(i, gradient, rows)) return there->rows_in(rows);
+    return loans.add(2 * i + gradient, lend(i, gradient, rows, use));
+  }
+  // For the time of f. Keys and values may be one memory, and may have been asked for as a whole.
+  template <class F>
+  void borrow_both(int k, int v, bool gradient, row_range rows, const F& f) const {
+    const auto borrow = [&](int i) {
+      const auto* there = held(i, gradient, rows);
+      return there ? loan<scalar>(nullptr, there->rows_in(rows), {0, rows.rows()}, {})
+                   : lend(i, gradient, rows, gradient ? lent_for::changing : lent_for::reading);
+    };
+    const loan<scalar> keys = borrow(k), values = k == v ? loan<scalar>() : borrow(v);
+    f(keys.rows(), k == v ? keys.rows() : values.rows());
+  }
+
   template <class Tag>
   static constexpr int index() {
     constexpr int i = traits::count::template index<Tag>();

@@ -12,8 +12,10 @@ void step_runner<Device>::start_memory(position i) {
   for_each_slot(instance(i), cell(i), [&](const slot_info& slot, slot_cell<scalar>& own) {
     if (slot.kind == slot_kind::total && instance(i).part != half::read) zero(on_, own.value);
   });
+  const row_range prefix{0, plan_.shape.prefix};
   for_each_prefix(i, [&](slot_cell<scalar>& own) {
-    copy(on_, own.initial, own.value.middle_rows(0, plan_.shape.prefix));
+    const loan<scalar> rows(own.store, own.value, prefix, lent_for::assigning);
+    copy(on_, own.initial, rows.rows());
   });
   if (!instance(i).crosses) return;
   for (position c = 0; c < plan_.context_chunks.parts(); ++c) {
@@ -25,9 +27,11 @@ void step_runner<Device>::start_memory(position i) {
 // Gives the gradients of prefix rows and of the other stream's rows to the caller.
 template <class Device>
 void step_runner<Device>::finish_memory(position i) {
+  const row_range prefix{0, plan_.shape.prefix};
   if (!data_->d_initial.empty())
     for_each_prefix(i, [&](slot_cell<scalar>& own) {
-      add(on_, own.gradient.middle_rows(0, plan_.shape.prefix), own.d_initial);
+      const loan<scalar> rows(own.store, own.gradient, prefix, lent_for::reading);
+      add(on_, rows.rows(), own.d_initial);
     });
   if (!instance(i).crosses) return;
   for (position c = plan_.context_chunks.parts(); c-- > 0;) {
@@ -88,10 +92,12 @@ void step_runner<Device>::clear_state_gradients(position i) {
       case slot_kind::carry:
         zero(on_, own.d_ends);
         [[fallthrough]];
-      case slot_kind::memory:
       case slot_kind::total:
-      case slot_kind::context:
         return zero(on_, own.gradient);
+      case slot_kind::memory:
+      case slot_kind::context:
+        return for_stored_rows(own.store, own.gradient, lent_for::assigning,
+                               [&](view<scalar> rows) { zero(on_, rows); });
       default:
         return;
     }

@@ -164,9 +164,14 @@ class step_runner {
 
   void trace(std::vector<trace_event>* into) { trace_ = into; }
 
-  // How many rows of keys and values attention is lent at a time (0: all, as long as they lie in
-  // the arena). The bits are the same.
-  void lend_memory_rows(position at_a_time) { memory_rows_ = at_a_time; }
+  // Memories, and rows of another stream, with their gradients lie in `store` from now on (null: in
+  // the arena, which has room for them all the same). It outlives the steps.
+  void keep_memories_in(row_store<scalar>* store) {
+    for (position i = 0; i < position(model().count()); ++i)
+      for_each_slot(instance(i), cell(i), [&](const slot_info& slot, slot_cell<scalar>& own) {
+        if (slot.kind == slot_kind::memory || slot.kind == slot_kind::context) own.store = store;
+      });
+  }
 
   // Whether a loss or a gradient that is not finite is an error (it is, unless turned off).
   void refuse_what_is_not_finite(bool on) { refuses_not_finite_ = on; }
@@ -296,7 +301,6 @@ class step_runner {
   std::vector<position> listed_, head_listed_;  // grains of the chunk, and of the head chunk
   std::size_t high_water_ = 0;
   position initial_size_ = 0;
-  position memory_rows_ = 0;
   std::function<void(position, position)> hook_;
   std::vector<trace_event>* trace_ = nullptr;
   detail::step_lock lock_;

@@ -45,7 +45,6 @@ chunk_place step_runner<Device>::place_of(row_range rows, const edges& grains,
   at.samples = &plan_.shape.samples;
   at.prefix = plan_.shape.prefix;
   at.tile = plan_.shape.grains.tile;
-  at.memory_rows = memory_rows_;
   at.context = &plan_.shape.context;
   at.snapshot = plan_.carry_snapshots();
   at.grains = {listed.data(), std::size_t(last - first) + 1};
