@@ -233,7 +233,7 @@ TEST_CASE("a fused head stands on no row that its chunk's backward reads again")
   arena from(block.data(), block.size());
   places.place(from, list, p, false);
   std::vector<extent> lasting{extent_of(places.chunk_gradient), extent_of(places.head.result),
-                              extent_of(places.head.tokens), extent_of(places.head.slopes)};
+                              extent_of(places.head.places), extent_of(places.head.slopes)};
   for (position i = 0; i < 2; ++i)
     for_each_slot(list[i], places.cells[std::size_t(i)],
                   [&](const slot_info& slot, const slot_cell<double>& at) {
