@@ -199,8 +199,8 @@ TEST_CASE("what lives together shares no address; stages share theirs") {
   CHECK(from.high() == p.peak());
 
   std::vector<extent> lasting{extent_of(places.packing), extent_of(places.checkpoints[1]),
-                              extent_of(places.stream), extent_of(places.grain_values),
-                              extent_of(places.segment_scales)};
+                              extent_of(places.stream), extent_of(places.heads[0].grain_values),
+                              extent_of(places.heads[0].segment_scales)};
   const auto of_section = [&](position i) {
     std::vector<extent> own = lasting;
     auto& cell = places.cells[std::size_t(i)];
@@ -232,8 +232,8 @@ TEST_CASE("a fused head stands on no row that its chunk's backward reads again")
   const cpu::mapped_block block(p.peak());
   arena from(block.data(), block.size());
   places.place(from, list, p, false);
-  std::vector<extent> lasting{extent_of(places.chunk_gradient), extent_of(places.head.result),
-                              extent_of(places.head.places), extent_of(places.head.slopes)};
+  std::vector<extent> lasting{extent_of(places.chunk_gradient), extent_of(places.heads[0].result),
+                              extent_of(places.heads[0].places), extent_of(places.heads[0].slopes)};
   for (position i = 0; i < 2; ++i)
     for_each_slot(list[i], places.cells[std::size_t(i)],
                   [&](const slot_info& slot, const slot_cell<double>& at) {

@@ -81,6 +81,25 @@ void poison(const Engine& e) {
   std::memset(const_cast<std::byte*>(e.block().data()), 0xff, e.block().size());
 }
 
+// What a trial gives one head of several; labels of none: the trial's.
+struct head_labels {
+  std::vector<std::int32_t> labels{};
+  double factor = 1;
+};
+
+// Whether anything is scored, by some loss of the list.
+template <class Loss, class Scalar>
+bool counts_something(const Loss& loss, const packed& samples, const batch<Scalar>& data) {
+  bool any = false;
+  position head = 0;
+  std::apply(
+      [&](const auto&... own) {
+        ((any = share_of_window(own, samples, data.of_head(head++)) > 0 || any), ...);
+      },
+      loss_list<Loss>::of(loss));
+  return any;
+}
+
 template <class Scalar, class Model, class Loss>
 struct trial {
   using engine_type = engine<Scalar, Model, Loss>;
@@ -94,6 +113,8 @@ struct trial {
   std::vector<Scalar> parameters, rows, initial, weights;
   std::vector<std::int32_t> tokens, labels;
   std::vector<std::uint64_t> sample_ids;
+  std::vector<head_labels> heads;
+  mutable std::vector<head_batch<Scalar>> head_batches;
   std::uint64_t seed = 5, step_number = 3;
   double normaliser = 0;
 
@@ -115,7 +136,7 @@ struct trial {
     const position vocabulary = list.takes_tokens() ? list.table.entries[0].rows : 0;
     for (std::size_t t = 0; t < n; ++t) {
       if (list.takes_tokens()) tokens.push_back(std::int32_t(draw(vocabulary)));
-      labels.push_back(draw(5) == 0 ? -100 : std::int32_t(draw(list.head.out)));
+      labels.push_back(draw(5) == 0 ? -100 : std::int32_t(draw(list.heads.front().out)));
     }
     if (!list.takes_tokens())
       for (position i = 0; i < samples.tokens() * options.features; ++i) rows.push_back(near(0, 1));
@@ -140,6 +161,10 @@ struct trial {
     b.seed = seed;
     b.step = step_number;
     b.normaliser = normaliser;
+    head_batches.clear();
+    for (const head_labels& h : heads)
+      head_batches.push_back({.labels = h.labels, .factor = h.factor});
+    b.heads = head_batches;
     return b;
   }
   // With places for the gradients of the input, if the plan has any.
@@ -165,7 +190,7 @@ struct trial {
 
     std::vector<trace_event> events;
     // Where no label counts nothing runs.
-    const bool counts = share_of_window(loss, samples, b) > 0;
+    const bool counts = counts_something(loss, samples, b);
     const auto expected = counts ? expected_trace(list, p) : std::vector<trace_event>{};
     events.reserve(expected.size() + 1000);
     e.trace(&events);

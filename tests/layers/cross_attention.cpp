@@ -51,7 +51,7 @@ struct two_streams {
         list(model, features),
         rows(waves<Scalar>(samples.tokens() * features, 1, 1)),
         others(waves<Scalar>(context.tokens() * context_features, 2, 1)),
-        dy(waves<Scalar>(samples.tokens() * list.head.out, 3, 1)) {
+        dy(waves<Scalar>(samples.tokens() * list.heads.front().out, 3, 1)) {
     for (const auto& e : list.table.entries)
       for (const Scalar v : waves<Scalar>(e.size(), int(e.offset), 0.4, e.initial.mean))
         parameters.push_back(v);
@@ -106,14 +106,14 @@ struct two_streams {
       v = {v.begin() + r.first * width, v.begin() + r.last * width};
     };
     cut(one.rows, own, features);
-    cut(one.dy, own, list.head.out);
+    cut(one.dy, own, list.heads.front().out);
     cut(one.others, read, context_features);
     return one;
   }
 
  private:
   auto engine_for(const step_plan& p, std::vector<Scalar>& seen) const {
-    const position n = samples.tokens(), out = list.head.out;
+    const position n = samples.tokens(), out = list.heads.front().out;
     return engine<Scalar, Model, loss>(typed_plan<Scalar>{p}, model,
                                        loss{{dy.data(), n, out}, {seen.data(), n, out}});
   }

@@ -119,8 +119,8 @@ TEST_CASE("instances: the schedule of a model does not see names") {
                        frozen(mlp | attend) | (rms_norm(8) | linear(8, 19));
   static_assert(std::is_same_v<split_model<std::decay_t<decltype(with)>>::trunk_types,
                                split_model<std::decay_t<decltype(without)>>::trunk_types>);
-  static_assert(std::is_same_v<split_model<std::decay_t<decltype(with)>>::head_type,
-                               split_model<std::decay_t<decltype(without)>>::head_type>);
+  static_assert(std::is_same_v<split_model<std::decay_t<decltype(with)>>::head_types,
+                               split_model<std::decay_t<decltype(without)>>::head_types>);
   CHECK(list_of(with).fingerprint() == list_of(without).fingerprint());
   CHECK(cuts_of(list_of(with)) == cuts_of(list_of(without)));
 }
@@ -166,8 +166,8 @@ TEST_CASE("instances: a repeated block is one type, its instances are numbered")
     CHECK(s.out == 8);
     CHECK(s.holds_state == (i % 2 == 1));
   }
-  CHECK(list.head.in() == 8);
-  CHECK(list.head.out == 19);
+  CHECK(list.heads.front().in() == 8);
+  CHECK(list.heads.front().out == 19);
   CHECK(list.trunk_width() == 8);
   CHECK(list.widest() == 8);
   CHECK(list.takes_tokens());
@@ -203,8 +203,8 @@ TEST_CASE(
   const auto tied = list_of(embedding(19, 8) | mlp | attend | tied_linear{8, 19});
   CHECK(tied.shared_with_head == 0);
   CHECK(tied.table.entries.size() == 10);
-  CHECK(parameters_of(tied.head) == std::vector<int>{0});
-  CHECK(tied.head.owned.empty());
+  CHECK(parameters_of(tied.heads.front()) == std::vector<int>{0});
+  CHECK(tied.heads.front().owned.empty());
   CHECK(list_of(embedding(19, 8) | attend | linear(8, 19)).shared_with_head == -1);
 
   const auto trunk =

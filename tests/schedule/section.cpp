@@ -20,6 +20,8 @@ const auto attend_all =
 const auto recur = residual(rms_norm(8) | gated_recurrence(8, 4));
 const auto mlp = residual(rms_norm(8) | swiglu(8, 12));
 
+template <class Split>
+using head_of = std::tuple_element_t<0, typename Split::head_types>;
 template <class Model>
 split_model<Model> split_of(const Model&) {
   return {};
@@ -52,8 +54,8 @@ TEST_CASE("a language model: trailing layers that see their own row are the head
   static_assert(split::element_count == 4 && split::trunk_elements == 2);
   static_assert(parts<split>() == std::array{half::whole, half::whole, half::whole});
   static_assert(elements<split>() == std::array{0, 1, 1});
-  static_assert(split::head_type::steps.size == 2);
-  static_assert(split::head_type::steps.split() == dependency{});
+  static_assert(head_of<split>::steps.size == 2);
+  static_assert(head_of<split>::steps.split() == dependency{});
 }
 
 TEST_CASE("sections: every item of a block, and two for a read that sees all") {
@@ -62,21 +64,21 @@ TEST_CASE("sections: every item of a block, and two for a read that sees all") {
   static_assert(parts<split>() == std::array{half::remember, half::read, half::whole,
                                              half::remember, half::read, half::whole, half::whole});
   static_assert(elements<split>() == std::array{0, 0, 1, 1, 1, 1, 2});
-  static_assert(split::head_type::steps.size == 1);
+  static_assert(head_of<split>::steps.size == 1);
 }
 
 TEST_CASE(
     "the head: a repeated block and tokens stay in the trunk, and one section does at least") {
   using repeated = decltype(split_of(linear(8, 8) | repeat(2, mlp)));
-  static_assert(repeated::trunk_elements == 2 && repeated::head_type::steps.size == 0);
+  static_assert(repeated::trunk_elements == 2 && head_of<repeated>::steps.size == 0);
   using rows = decltype(split_of(linear(8, 8) | gelu() | linear(8, 3)));
-  static_assert(rows::trunk_elements == 1 && rows::head_type::steps.size == 2);
+  static_assert(rows::trunk_elements == 1 && head_of<rows>::steps.size == 2);
   using tokens = decltype(split_of(embedding(5, 8)));
-  static_assert(tokens::trunk_count == 1 && tokens::head_type::steps.size == 0);
+  static_assert(tokens::trunk_count == 1 && head_of<tokens>::steps.size == 0);
   using stateful = decltype(split_of(attend | linear(8, 8) | recur));
   static_assert(stateful::trunk_elements == 3);
   using residual_head = decltype(split_of(attend | mlp | rms_norm(8) | linear(8, 3)));
-  static_assert(residual_head::trunk_elements == 1 && residual_head::head_type::steps.size == 5);
+  static_assert(residual_head::trunk_elements == 1 && head_of<residual_head>::steps.size == 5);
 }
 
 TEST_CASE("frozen(...) is handed down to each section") {
@@ -87,9 +89,9 @@ TEST_CASE("frozen(...) is handed down to each section") {
   static_assert(!trunk_section<split, 0>::steps.trains());
   static_assert(!trunk_section<split, 1>::steps.trains());
   static_assert(!trunk_section<split, 2>::steps.trains());
-  static_assert(split::head_type::steps.operators[0].trains);   // the mlp's norm
-  static_assert(!split::head_type::steps.operators[2].trains);  // the frozen norm
-  static_assert(split::head_type::steps.operators[3].trains);
+  static_assert(head_of<split>::steps.operators[0].trains);   // the mlp's norm
+  static_assert(!head_of<split>::steps.operators[2].trains);  // the frozen norm
+  static_assert(head_of<split>::steps.operators[3].trains);
 }
 
 TEST_CASE("count_of, for_each_index, with_index") {

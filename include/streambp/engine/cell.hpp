@@ -66,6 +66,7 @@ struct layout_shape {
   position context = 0;     // tokens of the other stream
   position head_chunk = 0;  // rows of the largest head chunk
   position children = 0;    // segments that go on from another one
+  bool fuses_head = false;  // rows and their gradient stand apart
 };
 
 // What lives from a chunk's forward to its backward: saved slots and the values that backward

@@ -78,7 +78,7 @@ std::vector<stage_facts> step_runner<Device>::checked_stages() const {
 template <class Device>
 std::size_t step_runner<Device>::checked_bytes() {
   arena nothing;
-  const std::size_t needed = storage_.place(nothing, model(), plan_, facts_.couples).total();
+  const std::size_t needed = storage_.place(nothing, model(), plan_, couples()).total();
   if (needed != plan_.peak())
     throw shape_error(sentence("engine: the plan says ", plan_.peak(), " bytes, the step needs ",
                                needed, "; it was made for another loss"));
@@ -103,6 +103,13 @@ void step_runner<Device>::check(const parameter_list& parameters, const gradient
        {"batch: d_initial", bytes_of(data.d_initial), true}}};
   for (std::size_t i = 0; i < arrays.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) detail::expect_apart(arrays[j], arrays[i]);
+  const auto expect_apart_from_heads = [&](const detail::named_range& other) {
+    for (const head_batch<scalar>& own : data.heads) {
+      detail::expect_apart({"batch: labels of a head", bytes_of(own.labels), false}, other);
+      detail::expect_apart({"batch: weights of a head", bytes_of(own.weights), false}, other);
+    }
+  };
+  for (const auto& other : arrays) expect_apart_from_heads(other);
   parameters.for_each_range([&](byte_range own) {
     for (const auto& other : arrays) detail::expect_apart({"parameters", own, false}, other);
   });
@@ -111,6 +118,7 @@ void step_runner<Device>::check(const parameter_list& parameters, const gradient
       detail::expect_apart({"parameters", values, false}, {"gradient", own, true});
     });
     for (const auto& other : arrays) detail::expect_apart({"gradient", own, true}, other);
+    expect_apart_from_heads({"gradient", own, true});
     position same = 0;
     gradient.for_each_range([&](byte_range other) { same += overlap(own, other); });
     if (same > 1)
@@ -122,10 +130,37 @@ void step_runner<Device>::check(const parameter_list& parameters, const gradient
   check_streams(!gradient.empty());
   if (!data_->sample_ids.empty())
     expect_size("batch: sample_ids", data_->sample_ids.size(), samples().segments());
-  if (facts_.sees_rows) return check_normaliser(*data_);
-  if (!labels) return;
-  check_labels(facts_, samples(), *data_, model().head.out);
-  loss_->check(samples().segments());
+  check_heads(labels);
+}
+
+template <class Device>
+void step_runner<Device>::check_heads(bool labels) const {
+  for (position h = reading_heads_.first; h < reading_heads_.last; ++h) {
+    const output_head& own = heads_[std::size_t(h)];
+    try {
+      if (!std::isfinite(own.factor))
+        throw data_error(sentence("batch: a factor of ", own.factor, "; it is finite"));
+      if (own.facts.sees_rows) {
+        check_normaliser(own.data);
+      } else if (labels) {
+        check_labels(own.facts, samples(), own.data, model().heads[std::size_t(h)].out);
+        own.loss->check(samples().segments());
+      }
+    } catch (const data_error& e) {
+      if (head_count() == 1) throw;
+      throw data_error(sentence("head ", h, ": ", e.what()));
+    } catch (const shape_error& e) {
+      if (head_count() == 1) throw;
+      throw shape_error(sentence("head ", h, ": ", e.what()));
+    }
+  }
+}
+
+template <class Device>
+void step_runner<Device>::expect_head(const char* what, position head) const {
+  if (head < 0 || head >= head_count())
+    throw shape_error(sentence(what, ": there is no head ", head, "; the model has ", head_count(),
+                               ", counted from 0"));
 }
 
 // A buffer's size, or the shape of each view of a list.
@@ -212,13 +247,13 @@ void step_runner<Device>::check_finite(bool gradient) const {
   if (none_counts_) return;
   const char* const why =
       model().tallies() ? "a gradient needs finite ones everywhere: a side loss counts every row"
-      : facts_.sees_rows && !facts_.knows_what_counts
+      : some_head_counts_all()
           ? "a gradient needs finite ones everywhere"
           : "a gradient needs finite ones in all of a sample of which a label counts";
   const auto look = [&](const char* what, view<const scalar> rows, const packed& axis) {
     if (all_count_) return detail::expect_finite_rows(on_, what, rows, {0, axis.tokens()}, why);
     for (position s = 0; s < axis.segments(); ++s)
-      if (storage_.segment_scales(s, 0) != 0)
+      if (storage_.segment_counts(s, 0) != 0)
         detail::expect_finite_rows(on_, what, rows, axis.segment(s), why);
   };
   if (gradient && !model().takes_tokens()) look("rows", data_->rows, samples());

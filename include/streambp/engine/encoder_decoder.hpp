@@ -36,7 +36,8 @@ struct decoder_loss {
   double share_of_window() const {
     const packed& samples = decoder->plan().shape.samples;
     const auto tokens = std::size_t(samples.tokens());
-    if (data->labels.size() != tokens || (!data->weights.empty() && data->weights.size() != tokens))
+    const batch<Scalar> own = data->of_head(0);
+    if (own.labels.size() != tokens || (!own.weights.empty() && own.weights.size() != tokens))
       return 0;  // the decoder refuses them
     return decoder->share_of_window(*data);
   }

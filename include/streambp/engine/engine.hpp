@@ -16,15 +16,20 @@ class basic_engine : public step_runner<Device> {
 
   basic_engine(const step_plan& p, const Model& model, Loss loss)
       : base(p, std::make_shared<model_sections<Device, Model>>(model, p.shape.features),
-             std::make_unique<typed_loss<Device, Loss>>(std::move(loss))) {}
+             runners_of<Device>(loss_list<Loss>::of(std::move(loss)))) {}
 
   // See step_runner. A loss of whole rows has none.
   void log_probabilities(const tensor_list<const scalar>& parameters, const batch<scalar>& data,
-                         std::span<double> out) requires(!loss_traits<Loss>::sees_rows) {
-    base::log_probabilities(parameters, data, out);
+                         std::span<double> out, position head = 0) requires(scores_labels<Loss>) {
+    base::log_probabilities(parameters, data, out, head);
   }
 
-  Loss& loss() { return static_cast<typed_loss<Device, Loss>&>(base::any_loss()).loss; }
+  // Of one head.
+  template <int Head = 0>
+  auto& loss() {
+    using own = std::tuple_element_t<Head, typename loss_list<Loss>::types>;
+    return static_cast<typed_loss<Device, own>&>(base::any_loss(Head)).loss;
+  }
 };
 
 }  // namespace streambp

@@ -61,12 +61,14 @@ void step_runner<Device>::look_at(view<const scalar> rows, row_range at, positio
     const position row = at.first + found->row, segment = samples().segment_at(row);
     position s = 0;
     while (s + 1 < stage_count() && stage(s).plan.last <= section) ++s;
-    const bool head = section == position(model().count());
+    const position head = section - position(model().count());
     found_ = sentence("the first rows that are not finite are those that ",
-                      name_of(head ? model().head : instance(section)), " gives (stage ", s,
-                      head ? ", head" : "", "): ", found->value, " at row ", row, " (sample ",
-                      segment, ", position ", row - samples().segment(segment).first, "), column ",
-                      found->column);
+                      name_of(instance(section)), " gives (stage ", s,
+                      head < 0            ? std::string()
+                      : head_count() == 1 ? ", head"
+                                          : sentence(", head ", head),
+                      "): ", found->value, " at row ", row, " (sample ", segment, ", position ",
+                      row - samples().segment(segment).first, "), column ", found->column);
   }
 }
 

@@ -1,6 +1,10 @@
 // A loss without its type: what runs heads is compiled once a device.
 #pragma once
 
+#include <memory>
+#include <vector>
+
+#include "../traits/loss_list.hpp"
 #include "loss_rows.hpp"
 
 namespace streambp {
@@ -82,5 +86,17 @@ class typed_loss final : public loss_runner<Device> {
       return 0;
   }
 };
+
+// By head.
+template <class Device, class... Loss>
+std::vector<std::unique_ptr<loss_runner<Device>>> runners_of(std::tuple<Loss...> losses) {
+  std::vector<std::unique_ptr<loss_runner<Device>>> all;
+  std::apply(
+      [&](auto&... loss) {
+        (all.push_back(std::make_unique<typed_loss<Device, Loss>>(std::move(loss))), ...);
+      },
+      losses);
+  return all;
+}
 
 }  // namespace streambp

@@ -10,8 +10,8 @@
 
 namespace streambp {
 
-// One virtual call a section and chunk; layers behind it are called statically. Section count() is
-// the head.
+// One virtual call a section and chunk; layers behind it are called statically. Section count() + h
+// is head h.
 template <class Device>
 class section_runner {
  public:
@@ -96,14 +96,17 @@ class model_sections final : public section_runner<Device> {
   // What does not fit in a layer's own calls is said of the layer.
   template <class F>
   void with(position i, F&& f) const {
-    const bool head = i == position(list_.count());
+    const auto head = int(i - position(list_.count()));
     try {
-      if (!head)
+      if (head < 0)
         with_index<split::trunk_count>(list_[i].type, [&](auto t) { f(std::get<t>(list_.trunk)); });
-      else if constexpr (split::head_type::steps.size > 0)
-        f(list_.head_section);
+      else
+        with_index<split::head_count>(head, [&](auto h) {
+          const auto& own = std::get<h>(list_.head_sections);
+          if constexpr (std::decay_t<decltype(own)>::steps.size > 0) f(own);
+        });
     } catch (const shape_error& e) {
-      throw shape_error(detail::said_of(head ? list_.head.label() : list_[i].label(), e.what()));
+      throw shape_error(detail::said_of(list_[i].label(), e.what()));
     }
   }
 

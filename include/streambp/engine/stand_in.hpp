@@ -40,9 +40,18 @@ void for_each_run(const packed& axis, row_range rows, view<const double> scales,
 
 template <class Device>
 bool step_runner<Device>::counts(const batch_type& data, position segment) const {
-  const loss_facts facts = loss_->facts();
   if (model().tallies()) return true;  // a side loss counts every row
-  if (facts.knows_what_counts) return loss_->counts(segment);
+  if (!data.heads.empty() && position(data.heads.size()) != head_count()) return true;
+  for (position h = 0; h < head_count(); ++h)
+    if (counts(heads_[std::size_t(h)], data.of_head(h), segment)) return true;
+  return false;
+}
+
+template <class Device>
+bool step_runner<Device>::counts(const output_head& head, const batch_type& data,
+                                 position segment) const {
+  const loss_facts facts = head.loss->facts();
+  if (facts.knows_what_counts) return head.loss->counts(segment);
   if (facts.sees_rows) return true;
   const auto tokens = std::size_t(samples().tokens());
   if (data.labels.size() != tokens || (!data.weights.empty() && data.weights.size() != tokens))
@@ -58,31 +67,62 @@ bool step_runner<Device>::counts(const batch_type& data, position segment) const
   return any;
 }
 
-// Which samples count, by the scales of their segments. A side loss counts every row.
+// Every row, whatever the batch says.
+template <class Device>
+bool step_runner<Device>::some_head_counts_all() const {
+  for (position h = reading_heads_.first; h < reading_heads_.last; ++h) {
+    const loss_facts& facts = heads_[std::size_t(h)].facts;
+    if (facts.sees_rows && !facts.knows_what_counts) return true;
+  }
+  return false;
+}
+
+// What a token of each segment weighs in a head's loss, or whether its rows count.
+template <class Device>
+void step_runner<Device>::fill_scales(position h) {
+  const output_head& own = heads_[std::size_t(h)];
+  const view<double>& scales = stored(h).segment_scales;
+  if (own.facts.sees_rows) {
+    if (!own.facts.knows_what_counts) return;
+    for (position s = 0; s < samples().segments(); ++s) scales(s, 0) = own.loss->counts(s);
+    return;
+  }
+  fill_segment_scales(own.facts, samples(), own.data, scales);
+  if (own.facts.couples) return;  // sums are weighed once they are complete
+  for (position s = 0; s < samples().segments(); ++s) scales(s, 0) *= own.factor;
+}
+
+// Which samples count, in some head that the step looks at, by the scales of their segments. A side
+// loss counts every row.
 template <class Device>
 void step_runner<Device>::find_what_counts(bool labels) {
   none_counts_ = false;
   all_count_ = true;
-  if (!facts_.sees_rows) {
-    if (!labels) return;
-    fill_segment_scales(facts_, samples(), *data_, storage_.segment_scales);
-  } else if (facts_.knows_what_counts) {
-    for (position s = 0; s < samples().segments(); ++s)
-      storage_.segment_scales(s, 0) = loss_->counts(s);
-  } else {
-    return;
-  }
+  const row_range heads = reading_heads_;
+  bool all = some_head_counts_all();
+  for (position h = heads.first; h < heads.last; ++h)
+    if (labels || heads_[std::size_t(h)].facts.sees_rows)
+      fill_scales(h);
+    else
+      all = true;
+  if (all) return;
+  if (head_count() > 1)
+    for (position s = 0; s < samples().segments(); ++s) {
+      storage_.segment_counts(s, 0) = 0;
+      for (position h = heads.first; h < heads.last; ++h)
+        if (stored(h).segment_scales(s, 0) != 0) storage_.segment_counts(s, 0) = 1;
+    }
   none_counts_ = true;
   for (position s = 0; s < samples().segments(); ++s) {
-    const bool counts = storage_.segment_scales(s, 0) != 0;
+    const bool counts = storage_.segment_counts(s, 0) != 0;
     none_counts_ = none_counts_ && !counts;
     all_count_ = all_count_ && counts;
   }
   all_count_ = all_count_ || model().tallies();
   if (all_count_ || none_counts_) return;
-  stand_in_ = detail::stand_in_of(samples(), storage_.segment_scales);
+  stand_in_ = detail::stand_in_of(samples(), storage_.segment_counts);
   if (model().crosses())
-    context_stand_in_ = detail::stand_in_of(plan_.shape.context, storage_.segment_scales);
+    context_stand_in_ = detail::stand_in_of(plan_.shape.context, storage_.segment_counts);
 }
 
 // A chunk of the caller's rows, or of what stands in for them.
@@ -94,10 +134,10 @@ view<const typename Device::scalar> step_runner<Device>::given_rows(view<const s
   if (all_count_) return own;
   bool counts = true;
   for (const piece& p : piece_list(*at.samples, at.rows))
-    counts = counts && storage_.segment_scales(p.segment, 0) != 0;
+    counts = counts && storage_.segment_counts(p.segment, 0) != 0;
   if (counts) return own;
   const view<scalar> x(storage_.stand_ins.data, own.rows, own.cols);
-  detail::for_each_run(*at.samples, at.rows, storage_.segment_scales, stand_in,
+  detail::for_each_run(*at.samples, at.rows, storage_.segment_counts, stand_in,
                        [&](row_range to, row_range from) {
                          if (from.rows() > 0)
                            copy(on_, all.rows_in(from), x.rows_in(to));

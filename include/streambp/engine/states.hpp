@@ -71,7 +71,7 @@ void step_runner<Device>::add_side_losses() {
   if (none_counts_ || !model().tallies()) return;
   chunk_place all;
   all.samples = &plan_.shape.samples;
-  const double share = loss_->share_of_window(samples(), *data_);
+  const double share = share_of_window(*data_);
   for (position i = 0; i < position(model().count()); ++i) {
     if (!instance(i).holds_tally) continue;
     const double value = sections_->side_losses(on_, i, cell(i), all);

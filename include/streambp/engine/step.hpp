@@ -8,36 +8,58 @@ namespace streambp {
 
 template <class Device>
 void step_runner<Device>::open(const parameter_list& parameters, const batch_type& data,
-                               const gradient_list& gradient, bool labels, byte_range result) {
+                               const gradient_list& gradient, bool labels, byte_range result,
+                               row_range heads) {
   data_ = &data;
-  facts_ = loss_->facts();
+  reading_heads_ = heads.rows() > 0 ? heads : row_range{0, head_count()};
+  open_heads();
   check(parameters, gradient, labels, result);
   find_what_counts(labels);
   check_finite(!gradient.empty());
   bind(parameters, gradient);
   bind_initial();
-  for (position g = 0; g < storage_.grain_values.rows; ++g) storage_.grain_values(g, 0) = 0;
+  for (position h = 0; h < head_count(); ++h) {
+    auto& head = stored(h);
+    for (position g = 0; g < head.grain_values.rows; ++g) head.grain_values(g, 0) = 0;
+    for (position s = 0; s < head.segment_sums.rows && !heads_[std::size_t(h)].facts.sees_rows; ++s)
+      head.segment_sums(s, 0) = head.segment_slopes(s, 0) = 0;
+  }
   for (position i = 0; i < storage_.section_values.rows; ++i) storage_.section_values(i, 0) = 0;
   clear_tallies();
-  if (!facts_.sees_rows) {
-    if (labels && !warned_ && labels_look_shifted(facts_, samples(), data)) {
-      warned_ = true;
-      warn(
-          "labels[t] is tokens[t + 1] nearly everywhere: these labels are shifted, and the model "
-          "learns to predict the token after the next. Labels are the tokens themselves, not "
-          "shifted: labels[t] belongs to tokens[t]");
-    }
-    for (position s = 0; s < storage_.segment_sums.rows; ++s) {
-      storage_.segment_sums(s, 0) = 0;
-      storage_.segment_slopes(s, 0) = 0;
-    }
+  // A second head may mean to predict the token after the next.
+  const output_head& first = heads_.front();
+  if (labels && !warned_ && reading_heads_.first == 0 && !first.facts.sees_rows &&
+      labels_look_shifted(first.facts, samples(), first.data)) {
+    warned_ = true;
+    warn(
+        "labels[t] is tokens[t + 1] nearly everywhere: these labels are shifted, and the model "
+        "learns to predict the token after the next. Labels are the tokens themselves, not "
+        "shifted: labels[t] belongs to tokens[t]");
+  }
+}
+
+// What each head is trained on. Throws shape_error where the batch has other heads.
+template <class Device>
+void step_runner<Device>::open_heads() {
+  if (!data_->heads.empty()) expect_size("batch: heads", data_->heads.size(), head_count());
+  for (position h = 0; h < head_count(); ++h) {
+    output_head& own = heads_[std::size_t(h)];
+    own.facts = own.loss->facts();
+    own.data = data_->of_head(h);
+    own.factor = data_->factor_of(h);
   }
 }
 
 template <class Device>
 double step_runner<Device>::close() {
-  double value = 0;  // grain by grain, last first, whatever order they were visited in
-  for (position g = storage_.grain_values.rows; g-- > 0;) value += storage_.grain_values(g, 0);
+  double value = 0;
+  for (position h = head_count(); h-- > 0;) {
+    double own = 0;  // grain by grain, last first, whatever order they were visited in
+    const view<double>& values = stored(h).grain_values;
+    for (position g = values.rows; g-- > 0;) own += values(g, 0);
+    head_values_[std::size_t(h)] = own;
+    value += own;
+  }
   for (position i = storage_.section_values.rows; i-- > 0;) value += storage_.section_values(i, 0);
   return value;
 }
@@ -56,7 +78,8 @@ void step_runner<Device>::bind(const parameter_list& parameters, const gradient_
   };
   for (position i = 0; i < position(model().count()); ++i)
     for_each_slot(instance(i), cell(i), bind_slot);
-  for_each_slot(model().head, storage_.head.cell, bind_slot);
+  for (position h = 0; h < head_count(); ++h)
+    for_each_slot(model().heads[std::size_t(h)], stored(h).cell, bind_slot);
 }
 
 template <class Device>

@@ -53,11 +53,11 @@ class step_runner {
   // Allocates everything that steps will need. Throws shape_error when the plan was made for
   // another model or changed since, error when the system has less.
   step_runner(step_plan p, std::shared_ptr<const section_runner<Device>> sections,
-              std::unique_ptr<loss_runner<Device>> loss)
+              std::vector<std::unique_ptr<loss_runner<Device>>> losses)
       : plan_(std::move(p)),
         sections_(std::move(sections)),
-        loss_(std::move(loss)),
-        facts_(loss_->facts()),
+        heads_(heads_with(std::move(losses))),
+        head_values_(heads_.size(), 0),
         storage_(model()),
         lowest_(plan_.shape.input_gradient ? 0 : model().lowest_trained()),
         stages_(checked_stages()),
@@ -65,7 +65,7 @@ class step_runner {
         block_(checked_bytes()),
         on_(plan_.shape.threads) {
     arena from(block_.data(), block_.size());
-    storage_.place(from, model(), plan_, facts_.couples);
+    storage_.place(from, model(), plan_, couples());
     if constexpr (!Device::is_host) storage_.keep_sums_on_host();
     high_water_ = from.high();
     on_.lend(storage_.packing.data, model().table.longest_side());
@@ -74,6 +74,10 @@ class step_runner {
                                         most_edges(plan_.context_grains, plan_.context_chunks))));
     head_listed_.resize(std::size_t(most_edges(plan_.head_grains, plan_.head_chunks)));
   }
+  // Of one head.
+  step_runner(step_plan p, std::shared_ptr<const section_runner<Device>> sections,
+              std::unique_ptr<loss_runner<Device>> loss)
+      : step_runner(std::move(p), std::move(sections), alone(std::move(loss))) {}
 
   const parameter_table& parameters() const { return model().table; }
   const step_plan& plan() const { return plan_; }
@@ -119,26 +123,34 @@ class step_runner {
     return value;
   }
 
-  // out[t] is the log-probability of label t given the tokens before it in its sample; 0 where
-  // label t is not scored.
+  // What each head added to the last value that was returned: its loss times its factor. Side
+  // losses are nobody's.
+  std::span<const double> head_values() const { return head_values_; }
+
+  // out[t] is the log-probability of label t given the tokens before it in its sample, by one head;
+  // 0 where label t is not scored. Other heads need no labels.
   void log_probabilities(const parameter_list& parameters, const batch_type& data,
-                         std::span<double> out) {
-    if (facts_.sees_rows)
+                         std::span<double> out, position head = 0) {
+    expect_head("log_probabilities", head);
+    if (heads_[std::size_t(head)].facts.sees_rows)
       throw error("log_probabilities: the loss is of whole rows, and no label has one");
     expect_size("log_probabilities: places", out.size(), samples().tokens());
     const one_step running(*this);
-    open(parameters, data, {}, true, bytes_of(out));
+    open(parameters, data, {}, true, bytes_of(out), {head, head + 1});
     for (double& v : out) v = 0;
     log_probabilities_ = out;
     read(head_visit::log_probabilities);
   }
 
-  // The head's result (logits, before the loss's scale and softcap) for the last row of each
-  // sample, (segments, vocabulary). An empty sample's row is not touched. Needs no labels.
-  void last_results(const parameter_list& parameters, const batch_type& data, view<scalar> out) {
-    expect_rows("last_results: out", out, samples().segments(), model().head.out);
+  // A head's result (logits, before the loss's scale and softcap) for the last row of each sample,
+  // (segments, vocabulary). An empty sample's row is not touched. Needs no labels.
+  void last_results(const parameter_list& parameters, const batch_type& data, view<scalar> out,
+                    position head = 0) {
+    expect_head("last_results", head);
+    expect_rows("last_results: out", out, samples().segments(),
+                model().heads[std::size_t(head)].out);
     const one_step running(*this);
-    open(parameters, data, {}, false, bytes_of(out));
+    open(parameters, data, {}, false, bytes_of(out), {head, head + 1});
     last_results_ = out;
     read(head_visit::last_results);
   }
@@ -153,7 +165,7 @@ class step_runner {
 
   // What part of its accumulation window a step on the data is.
   double share_of_window(const batch_type& data) const {
-    return loss_->share_of_window(samples(), data);
+    return heads_.front().loss->share_of_window(samples(), data.of_head(0));
   }
   // Whether a step on the data depends on a segment's rows. Labels that do not fit count as scored.
   bool counts(const batch_type& data, position segment) const;
@@ -177,10 +189,40 @@ class step_runner {
   void refuse_what_is_not_finite(bool on) { refuses_not_finite_ = on; }
 
  protected:
-  loss_runner<Device>& any_loss() { return *loss_; }
+  loss_runner<Device>& any_loss(position head) { return *heads_[std::size_t(head)].loss; }
 
  private:
-  // What is taken off the head's rows.
+  // An output head's loss, and what of the step that runs is its own.
+  struct output_head {
+    std::unique_ptr<loss_runner<Device>> loss;
+    loss_facts facts;
+    batch_type data{};
+    double factor = 1;
+  };
+  static std::vector<output_head> heads_with(
+      std::vector<std::unique_ptr<loss_runner<Device>>> losses) {
+    std::vector<output_head> all;
+    for (auto& loss : losses) {
+      const loss_facts facts = loss->facts();
+      all.push_back({std::move(loss), facts});
+    }
+    return all;
+  }
+  static std::vector<std::unique_ptr<loss_runner<Device>>> alone(
+      std::unique_ptr<loss_runner<Device>> loss) {
+    std::vector<std::unique_ptr<loss_runner<Device>>> one;
+    one.push_back(std::move(loss));
+    return one;
+  }
+  position head_count() const { return position(heads_.size()); }
+  coupled_heads couples() const {
+    coupled_heads all;
+    for (position h = 0; h < head_count(); ++h)
+      if (heads_[std::size_t(h)].facts.couples) all.add(h);
+    return all;
+  }
+
+  // What is taken off a head's rows.
   enum class head_visit { value, log_probabilities, last_results, summarise, gradient };
 
   // From a step's begin to its end, by an exception or not.
@@ -212,6 +254,8 @@ class step_runner {
   void check(const parameter_list& parameters, const gradient_list& gradient, bool labels,
              byte_range result) const;
   void check_parameters(const parameter_list& parameters, const gradient_list& gradient) const;
+  void check_heads(bool labels) const;
+  void expect_head(const char* what, position head) const;
   void check_input() const;
   void check_streams(bool gradient) const;
   void check_finite(bool gradient) const;
@@ -231,11 +275,15 @@ class step_runner {
 
   // In stand_in.hpp: samples of which nothing counts.
   void find_what_counts(bool labels);
+  bool counts(const output_head& head, const batch_type& data, position segment) const;
+  bool some_head_counts_all() const;
+  void fill_scales(position h);
   view<const scalar> given_rows(view<const scalar> all, const chunk_place& at, row_range stand_in);
 
-  // In step.hpp: a step's beginning and end.
+  // In step.hpp: a step's beginning and end. `heads`: those that it looks at; none: all.
   void open(const parameter_list& parameters, const batch_type& data, const gradient_list& gradient,
-            bool labels, byte_range result = {});
+            bool labels, byte_range result = {}, row_range heads = {});
+  void open_heads();
   double close();
   void bind(const parameter_list& parameters, const gradient_list& gradient);
   void bind_initial();
@@ -249,6 +297,7 @@ class step_runner {
   void run_sections_forward(const sweep& s, const pass& p, const chunk_place& at);
   void run_sections_backward(const sweep& s, const pass& p, const chunk_place& at);
   void run_heads_of(const sweep& s, const chunk_place& at, bool gradient);
+  void announce_heads();
   view<scalar> gradient_rows(row_range rows) const;
   void couple(bool wants_gradient);
   chunk_place place_of(position index);
@@ -275,23 +324,26 @@ class step_runner {
   view<const scalar> context_rows(const chunk_place& at);
 
   // In head.hpp.
-  void visit_heads(const sweep& s);
-  void visit_head(row_range rows, view<scalar> x, view<scalar> dx, head_visit why);
-  void read_log_probabilities(row_range rows, view<scalar> x);
-  void read_last_results(row_range rows, view<scalar> x);
-  void run_loss(row_range rows, view<scalar> x, view<scalar> dx, head_visit why);
-  void run_terms(const chunk_place& at, view<scalar> y, double* values, bool gradient);
-  void run_head_forward(row_range rows, view<scalar> x);
-  view<scalar> head_result(position rows) {
-    return (model().has_head() ? storage_.head.cell.value[model().head.steps->result]
-                               : storage_.head.result)
+  void sweep_heads(const sweep& s);
+  void visit_heads(row_range rows, view<scalar> x, view<scalar> dx, head_visit why);
+  void visit_head(position h, row_range rows, view<scalar> x, view<scalar> dx, head_visit why);
+  void read_log_probabilities(position h, row_range rows, view<scalar> x);
+  void read_last_results(position h, row_range rows, view<scalar> x);
+  void run_loss(position h, row_range rows, view<scalar> x, view<scalar> dx, head_visit why);
+  void run_terms(position h, const chunk_place& at, view<scalar> y, double* values, bool gradient);
+  void run_head_forward(position h, row_range rows, view<scalar> x);
+  void give(position h, view<const scalar> d, view<scalar> dx);
+  view<scalar> head_result(position h, position rows) {
+    const section_instance& own = model().heads[std::size_t(h)];
+    return (own.empty() ? stored(h).result : stored(h).cell.value[own.steps->result])
         .middle_rows(0, rows);
   }
+  head_storage<scalar>& stored(position h) { return storage_.heads[std::size_t(h)]; }
 
   step_plan plan_;
   std::shared_ptr<const section_runner<Device>> sections_;
-  std::unique_ptr<loss_runner<Device>> loss_;
-  loss_facts facts_;  // of the step that runs
+  std::vector<output_head> heads_;
+  std::vector<double> head_values_;
   storage<Device> storage_;
   position lowest_;  // the first section whose backward is wanted
   std::vector<stage_facts> stages_;
@@ -306,6 +358,7 @@ class step_runner {
   detail::step_lock lock_;
   const batch_type* data_ = nullptr;  // of the step that runs
   head_visit reading_ = head_visit::value;
+  row_range reading_heads_{};     // numbers of those that the step looks at
   bool none_counts_ = false;      // nothing runs then
   bool all_count_ = true;         // every sample
   row_range stand_in_{};          // rows in place of those of samples that count nothing ...

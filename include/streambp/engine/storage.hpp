@@ -8,7 +8,7 @@
 #include "../primitives/row_terms.hpp"
 #include "../schedule/lifetime.hpp"
 #include "../schedule/plan.hpp"
-#include "../traits/loss_traits.hpp"
+#include "../traits/loss_list.hpp"
 #include "cell.hpp"
 
 namespace streambp {
@@ -24,10 +24,11 @@ inline layout_shape shape_of(const step_plan& p) {
           samples.parent_count(),
           p.shape.context.tokens(),
           p.largest_head_chunk(),
-          samples.child_count()};
+          samples.child_count(),
+          p.choice.fuses_head};
 }
 
-// Rows of the head and of the loss for one head chunk.
+// Rows of a head and of its loss for one head chunk, and the loss's sums.
 template <class Scalar>
 struct head_storage {
   section_cell<Scalar> cell;
@@ -38,6 +39,11 @@ struct head_storage {
   view<double> weights;
   view<row_statistics> statistics;
   view<row_gradient> slopes;
+
+  view<double> grain_values;    // of the loss, by head grain
+  view<double> segment_scales;  // what a counted token of a segment weighs
+  view<double> segment_sums;    // of a coupled loss
+  view<double> segment_slopes;
 };
 
 template <class Device>
@@ -46,25 +52,26 @@ class storage {
   using scalar = typename Device::scalar;
 
   std::vector<section_cell<scalar>> cells;  // by section
-  head_storage<scalar> head;
+  std::vector<head_storage<scalar>> heads;
+  view<scalar> trunk_gradient;  // of a head chunk, where the trunk's rows stand in its place and
+                                // another head still reads them
   std::vector<view<scalar>> checkpoints;  // by section: of a stage that begins there
   view<scalar> stream;  // gradient rows of all tokens; no rows: chunk_gradient serves
   view<scalar> chunk_gradient;
-  view<double> grain_values;    // of the loss, by head grain
   view<double> section_values;  // of side losses
-  view<double> segment_scales;  // what a counted token of a segment weighs
-  view<double> segment_sums;    // of a coupled loss
-  view<double> segment_slopes;
-  view<scalar> stand_ins;  // a chunk of input rows, where some are not the caller's
+  view<double> segment_counts;  // not 0: some head counts something of the segment
+  view<scalar> stand_ins;       // a chunk of input rows, where some are not the caller's
   view<std::byte> packing;
 
   explicit storage(const section_list& model) {
-    head.cell = section_cell<scalar>(model.head);
+    for (const section_instance& h : model.heads)
+      heads.emplace_back().cell = section_cell<scalar>(h);
     for (const section_instance& s : model.sections) cells.emplace_back(s);
   }
 
   // Everything that lives as long as the step, by kind; then the region that stages share.
-  byte_table place(arena& from, const section_list& model, const step_plan& p, bool couples);
+  byte_table place(arena& from, const section_list& model, const step_plan& p,
+                   coupled_heads couples);
 
   // One thing that lives for a while.
   void place(arena& from, const section_list& model, const layout_shape& shape, const lifetime& l) {
@@ -87,7 +94,7 @@ class storage {
       case occupant::working:
         return place_working(from, own, shape, l.result, cell(l.section));
       case occupant::head:
-        return place_head(from, model, shape);
+        return place_heads(from, model, shape);
     }
   }
 
@@ -100,7 +107,7 @@ class storage {
       place_tallies(from, model[i], cell(i));
     }
     for (position i = 1; i < position(model.count()); ++i) share_boundary(model, i);
-    place_head(from, model, shape);
+    place_heads(from, model, shape);
   }
 
   void place_packing(arena& from, const section_list& model, int threads) {
@@ -127,17 +134,34 @@ class storage {
     }
   }
 
-  void place_head(arena& from, const section_list& model, const layout_shape& step) {
+  // Heads run one after the other: they share addresses.
+  void place_heads(arena& from, const section_list& model, const layout_shape& shape) {
+    trunk_gradient = {};
+    if (model.head_count() > 1 && !shape.fuses_head)
+      trunk_gradient = from.take<scalar>(shape.head_chunk, model.trunk_width());
+    const std::size_t mark = from.used();
+    std::size_t most = mark;
+    for (position h = 0; h < model.head_count(); ++h) {
+      from.rewind(mark);
+      place_head(from, model, h, shape);
+      most = std::max(most, from.used());
+    }
+    from.advance(most);
+  }
+
+  void place_head(arena& from, const section_list& model, position h, const layout_shape& step) {
+    const section_instance& own = model.heads[std::size_t(h)];
+    head_storage<scalar>& head = heads[std::size_t(h)];
     const position rows = step.head_chunk;
     layout_shape shape;
     shape.chunk = rows;
     shape.threads = step.threads;
-    if (model.has_head()) {
-      place_chunk(from, model.head, shape, true, false, head.cell);
-      place_working(from, model.head, shape, true, head.cell);
+    if (!own.empty()) {
+      place_chunk(from, own, shape, true, false, head.cell);
+      place_working(from, own, shape, true, head.cell);
       // The loss turns the result into its gradient in place, unless backward still reads it.
-      const program& steps = *model.head.steps;
-      head.result = steps.lasts(steps.result) ? from.take<scalar>(rows, model.head.out)
+      const program& steps = *own.steps;
+      head.result = steps.lasts(steps.result) ? from.take<scalar>(rows, own.out)
                                               : head.cell.value[steps.result];
     } else {
       head.result = from.take<scalar>(rows, model.trunk_width());
@@ -152,14 +176,21 @@ class storage {
     head.slopes = from.take<row_gradient>(targets, 1);
   }
 
-  void place_sums(arena& from, const section_list& model, const step_plan& p, bool couples) {
+  void place_sums(arena& from, const section_list& model, const step_plan& p,
+                  coupled_heads couples) {
+    const position segments = p.shape.samples.segments();
     for (position i = 0; i < position(model.count()); ++i) place_tallies(from, model[i], cell(i));
     if (model.tallies()) section_values = from.take<double>(position(model.count()), 1);
-    grain_values = from.take<double>(p.head_grains.size(), 1);
-    segment_scales = from.take<double>(p.shape.samples.segments(), 1);
-    if (!couples) return;
-    segment_sums = from.take<double>(p.shape.samples.segments(), 1);
-    segment_slopes = from.take<double>(p.shape.samples.segments(), 1);
+    for (position h = 0; h < position(heads.size()); ++h) {
+      head_storage<scalar>& head = heads[std::size_t(h)];
+      head.grain_values = from.take<double>(p.head_grains.size(), 1);
+      head.segment_scales = from.take<double>(segments, 1);
+      if (!couples[h]) continue;
+      head.segment_sums = from.take<double>(segments, 1);
+      head.segment_slopes = from.take<double>(segments, 1);
+    }
+    segment_counts =
+        heads.size() > 1 ? from.take<double>(segments, 1) : heads.front().segment_scales;
   }
 
   // The loss's rows and sums in memory of the host's own, where the arena is out of its reach.
@@ -169,10 +200,16 @@ class storage {
       host_.emplace_back(std::size_t(of.rows) * std::size_t(of.cols) * sizeof(entry) / 8 + 1);
       of.data = reinterpret_cast<entry*>(host_.back().data());
     };
-    move(head.first), move(head.targets), move(head.places), move(head.weights);
-    move(head.statistics), move(head.slopes);
-    move(section_values), move(grain_values);
-    move(segment_scales), move(segment_sums), move(segment_slopes);
+    for (head_storage<scalar>& head : heads) {
+      move(head.first), move(head.targets), move(head.places), move(head.weights);
+      move(head.statistics), move(head.slopes), move(head.grain_values);
+      move(head.segment_scales), move(head.segment_sums), move(head.segment_slopes);
+    }
+    move(section_values);
+    if (heads.size() > 1)
+      move(segment_counts);
+    else
+      segment_counts = heads.front().segment_scales;
   }
 
   // None of a single sample, which counts or nothing does, nor under a side loss, which counts all.
@@ -197,7 +234,7 @@ class storage {
 
 template <class Device>
 byte_table storage<Device>::place(arena& from, const section_list& model, const step_plan& p,
-                                  bool couples) {
+                                  coupled_heads couples) {
   const layout_shape shape = shape_of(p);
   std::size_t before = from.used();
   const auto since = [&] {

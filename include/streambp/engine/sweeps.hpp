@@ -13,13 +13,13 @@ void step_runner<Device>::run(const sweep& s) {
     case sweep_kind::tally:
       return add_side_losses();
     case sweep_kind::summarise:
-      visit_heads(s);
+      sweep_heads(s);
       return couple(true);
     case sweep_kind::head:
-      visit_heads(s);
-      return announce(model().head);
+      sweep_heads(s);
+      return announce_heads();
     case sweep_kind::value:
-      return visit_heads(s);
+      return sweep_heads(s);
     default:
       return run_over_chunks(s);
   }
@@ -30,8 +30,8 @@ template <class Device>
 void step_runner<Device>::read(head_visit what) {
   reading_ = what;
   for (const sweep& s : reading_sweeps_) run(s);
-  if (facts_.couples && what == head_visit::value)
-    visit_heads({sweep_kind::summarise, stage_count() - 1});
+  if (couples().any() && what == head_visit::value)
+    sweep_heads({sweep_kind::summarise, stage_count() - 1});
 }
 
 // The grains of the rows are listed in `listed`, which lives as long as the place.
@@ -125,7 +125,7 @@ void step_runner<Device>::run_over_chunks(const sweep& s) {
 // Before a sweep's first chunk, or after its last.
 template <class Device>
 void step_runner<Device>::run_once(const sweep& s, const pass& p) {
-  if (p.why == purpose::announce && stage(s.stage).fuses_head) announce(model().head);
+  if (p.why == purpose::announce && stage(s.stage).fuses_head) announce_heads();
   for (position i = p.last; i-- > p.first;) switch (p.why) {
       case purpose::open:
         start_memory(i);
@@ -214,10 +214,10 @@ void step_runner<Device>::run_heads_of(const sweep& s, const chunk_place& at, bo
   for (position i = begin; i < end; ++i) {
     const row_range rows = edges.part(gradient ? begin + end - 1 - i : i);
     const position local = rows.first - at.rows.first;
-    visit_head(rows, results.middle_rows(local, rows.rows()),
-               gradient ? d.middle_cols(0, model().trunk_width()).middle_rows(local, rows.rows())
-                        : view<scalar>{},
-               gradient ? head_visit::gradient : reading_);
+    visit_heads(rows, results.middle_rows(local, rows.rows()),
+                gradient ? d.middle_cols(0, model().trunk_width()).middle_rows(local, rows.rows())
+                         : view<scalar>{},
+                gradient ? head_visit::gradient : reading_);
   }
 }
 
@@ -226,6 +226,12 @@ template <class Device>
 view<typename Device::scalar> step_runner<Device>::gradient_rows(row_range rows) const {
   return storage_.stream.rows > 0 ? storage_.stream.rows_in(rows)
                                   : storage_.chunk_gradient.middle_rows(0, rows.rows());
+}
+
+// What several heads use is final when all of them are done.
+template <class Device>
+void step_runner<Device>::announce_heads() {
+  for (position h = head_count(); h-- > 0;) announce(model().heads[std::size_t(h)]);
 }
 
 template <class Device>

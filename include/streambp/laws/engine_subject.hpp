@@ -43,8 +43,8 @@ class runner_subject : public subject {
     facts_ = facts;
     grains_ = s.grains;
     features = s.features;
-    results = list().head.out;
-    split = list().head.split;
+    results = list().heads.front().out;
+    split = list().heads.front().split;
     for (const auto& section : list().sections) split = then(split, section.split);
     single = sizeof(typename Device::scalar) == 4;
     scores = !on_layer && !facts.sees_rows;

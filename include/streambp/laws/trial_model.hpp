@@ -22,6 +22,9 @@ inline constexpr bool stands_once<named_of<F>> = stands_once<F>;
 template <class F>
 inline constexpr bool stands_once<repeat_of<F>> = true;
 
+template <class... F>
+inline constexpr bool stands_once<heads_of<F...>> = true;
+
 template <class L>
 inline constexpr bool has_parameters = (layer_traits<L>::count::of(slot_kind::parameter) > 0);
 template <class A, class B>
@@ -34,6 +37,8 @@ template <class F>
 inline constexpr bool has_parameters<named_of<F>> = has_parameters<F>;
 template <class F>
 inline constexpr bool has_parameters<repeat_of<F>> = has_parameters<F>;
+template <class... F>
+inline constexpr bool has_parameters<heads_of<F...>> = (has_parameters<F> || ...);
 
 // AsGiven: the layer is a whole model already.
 template <bool AsGiven, class Layer>

@@ -55,6 +55,10 @@ auto under_watch(const repeat_of<F>& r, watch& by) {
   auto inner = under_watch(r.inner, by);
   return repeat_of<decltype(inner)>{r.count, inner};
 }
+template <class... F>
+auto under_watch(const heads_of<F...>& h, watch& by) {
+  return std::apply([&](const auto&... f) { return heads(under_watch(f, by)...); }, h.each);
+}
 
 template <class F>
 auto under_watch(const named_of<F>& n, watch& by) {

@@ -1,8 +1,9 @@
-// Models from layers: a | b, residual(f), repeat(n, f), frozen(f), named("trunk", f).
+// Models from layers: a | b, residual(f), repeat(n, f), frozen(f), named("trunk", f), heads(f, g).
 #pragma once
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -45,6 +46,12 @@ struct named_of {
   F inner;
 };
 
+// Several outputs of the rows before them, each with a loss of its own.
+template <class... F>
+struct heads_of {
+  std::tuple<F...> each;
+};
+
 template <class F>
 constexpr residual_of<F> residual(F inner) {
   return {std::move(inner)};
@@ -75,6 +82,14 @@ named_of<F> named(std::string name, F inner) {
   return {std::move(name), std::move(inner)};
 }
 
+// They end a model, and each is of layers that see their own row alone. The step's loss is then
+// losses(l, m): one a head, in this order.
+template <class... F>
+constexpr heads_of<F...> heads(F... each) {
+  static_assert(sizeof...(F) > 0, "heads(...) has one head at least: heads(linear(16, 100))");
+  return {{std::move(each)...}};
+}
+
 template <class>
 inline constexpr bool is_composition = false;
 template <class A, class B>
@@ -87,6 +102,8 @@ template <class F>
 inline constexpr bool is_composition<frozen_of<F>> = true;
 template <class F>
 inline constexpr bool is_composition<named_of<F>> = true;
+template <class... F>
+inline constexpr bool is_composition<heads_of<F...>> = true;
 
 // What may stand on a side of |.
 template <class L>

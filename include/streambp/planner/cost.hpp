@@ -72,18 +72,20 @@ class flop_counts {
     sections_.context(on_, i, cells_.cells[std::size_t(i)], at, c, backward ? c : view<scalar>{});
     return on_.flops();
   }
-  // Forward, or forward and backward, of the head over all rows.
-  big_count head(bool backward) {
-    if (!model_.has_head()) return 0;
+  // Forward, or backward, of a head over all rows.
+  big_count head(position h, bool backward) {
+    const section_instance& own = model_.heads[std::size_t(h)];
+    if (own.empty()) return 0;
     const chunk_place at = place({0, shape_.samples.tokens()});
-    const view<scalar> x{row_.data, at.rows.rows(), model_.head.in()};
-    const view<scalar> y{row_.data, at.rows.rows(), model_.head.out};
-    const auto i = position(model_.count());
+    const view<scalar> x{row_.data, at.rows.rows(), own.in()};
+    const view<scalar> y{row_.data, at.rows.rows(), own.out};
+    const position i = model_.section_of_head(h);
+    auto& cell = cells_.heads[std::size_t(h)].cell;
     on_.reset_flops();
     if (backward)
-      sections_.backward(on_, i, cells_.head.cell, at, {{}, x}, y, y, visit{purpose::backward});
+      sections_.backward(on_, i, cell, at, {{}, x}, y, y, visit{purpose::backward});
     else
-      sections_.forward(on_, i, cells_.head.cell, at, {{}, x}, y, visit{purpose::forward_kept});
+      sections_.forward(on_, i, cell, at, {{}, x}, y, visit{purpose::forward_kept});
     return on_.flops();
   }
 
@@ -112,7 +114,9 @@ class flop_counts {
     };
     for (position i = 0; i < position(model_.count()); ++i)
       for_each_slot(model_[i], cells_.cells[std::size_t(i)], shape_parameter);
-    for_each_slot(model_.head, cells_.head.cell, shape_parameter);
+    for (position h = 0; h < model_.head_count(); ++h)
+      for_each_slot(model_.heads[std::size_t(h)], cells_.heads[std::size_t(h)].cell,
+                    shape_parameter);
   }
 
   big_count ask(position i, row_range rows, const visit& why) {
@@ -136,7 +140,8 @@ class flop_counts {
     return {reinterpret_cast<const std::int32_t*>(row_.data), 0};
   }
   position widest() const {
-    position w = std::max(model_.head.out, shape_.context_features);
+    position w = shape_.context_features;
+    for (const section_instance& h : model_.heads) w = std::max(w, h.out);
     for (const section_instance& s : model_.sections) w = std::max({w, s.in(), s.out});
     return w;
   }

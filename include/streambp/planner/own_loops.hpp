@@ -88,8 +88,10 @@ void expect_no_own_loops(const section_runner<Device>& sections, const plan_shap
     for (const bool backward : {false, true}) counts.context(i, backward);
     expect_untouched(model[i]);
   }
-  for (const bool backward : {false, true}) counts.head(backward);
-  expect_untouched(model.head);
+  for (position h = 0; h < model.head_count(); ++h) {
+    for (const bool backward : {false, true}) counts.head(h, backward);
+    expect_untouched(model.heads[std::size_t(h)]);
+  }
 }
 
 }  // namespace streambp

@@ -26,9 +26,10 @@ encoder_decoder_plan<Scalar> plan_encoder_decoder(const Encoder& encoder, const 
     above.context = source;
     above.context_features = features;
     planner<device, Encoder, bridge> of_encoder(encoder, source, below);
-    if (of_encoder.model().head.out != features)
+    if (of_encoder.model().heads.front().out != features)
       throw shape_error(sentence("plan_encoder_decoder: the encoder's rows have ",
-                                 of_encoder.model().head.out, " features, not ", features));
+                                 of_encoder.model().heads.front().out, " features, not ",
+                                 features));
     planner<device, Decoder, Loss> of_decoder(decoder, target, above);
 
     encoder_decoder_plan<Scalar> best;

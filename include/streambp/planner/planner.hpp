@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "../schedule/seal.hpp"
-#include "../traits/loss_traits.hpp"
+#include "../traits/loss_list.hpp"
 #include "own_loops.hpp"
 #include "plan_options.hpp"
 #include "search.hpp"
@@ -51,8 +51,7 @@ inline constexpr position most_free_sections = 18;
 template <class Device>
 class plan_maker {
  public:
-  // couples: the loss needs sums of all tokens before it has a gradient.
-  plan_maker(std::shared_ptr<const section_runner<Device>> sections, bool couples,
+  plan_maker(std::shared_ptr<const section_runner<Device>> sections, coupled_heads couples,
              const packed& samples, const plan_options& options)
       : sections_(std::move(sections)),
         model_(sections_->list()),
@@ -75,11 +74,9 @@ class plan_maker {
     if (options.budget != unlimited) frame_.budget = options.budget;
     for (const section_instance& s : model_.sections) frame_.forced.push_back(s.forced_cut);
     frame_.grains = grain_edges(samples, options.grains.tile, options.grains.grain);
-    const position widest =
-        model_.has_head() ? *std::max_element(model_.head.widths.begin(), model_.head.widths.end())
-                          : model_.trunk_width();
-    frame_.head_grains = grain_edges(samples, options.grains.tile,
-                                     head_grain_of(options.grains, widest), frame_.grains);
+    frame_.head_grains =
+        grain_edges(samples, options.grains.tile,
+                    head_grain_of(options.grains, model_.widest_of_heads()), frame_.grains);
     if (model_.crosses())
       frame_.context_grains =
           grain_edges(options.context, options.grains.tile, options.grains.grain);
@@ -99,10 +96,11 @@ class plan_maker {
     step_plan p = frame_;
     p.choice = choice;
     for (const section_instance& s : model_.sections) p.names.push_back(s.label());
+    for (const section_instance& h : model_.heads) p.heads.push_back(h.label());
     p.uncounted = model_.uncounted;
-    detail::set_chunks(p, choice.chunk, choice.head_chunk);
+    set_chunks(p, choice.chunk, choice.head_chunk);
     check(choice);
-    detail::set_sweeps(p, model_, couples_);
+    detail::set_sweeps(p, model_, couples_.any());
     stage_costs<Device> costs(model_, *flops_, p, couples_);
     for (const stage_plan& s : choice.stages) p.flops += costs.of(s).flops;
     p.flops += head_flops();
@@ -157,7 +155,12 @@ class plan_maker {
     return *plan_maker(*this, o).search();
   }
 
-  big_count head_flops() { return flops_->head(false) * (couples_ ? 2 : 1) + flops_->head(true); }
+  big_count head_flops() {
+    big_count total;
+    for (position h = 0; h < model_.head_count(); ++h)
+      total += flops_->head(h, false) * (couples_[h] ? 2 : 1) + flops_->head(h, true);
+    return total;
+  }
 
   // Of one axis that this model can be planned for: rows of all tokens have at most 2^60 numbers.
   position longest() const {
@@ -180,6 +183,12 @@ class plan_maker {
     return o;
   }
 
+  // Heads that share a parameter add to its gradient in turn: a grain at a time, so that the order
+  // of its parts does not hang on chunks.
+  void set_chunks(step_plan& p, position chunk, position head_chunk) const {
+    detail::set_chunks(p, chunk, model_.heads_share ? 1 : head_chunk);
+  }
+
   // Every choice but that of the stages.
   template <class F>
   void each_frame(bool plain_only, const F& f) const {
@@ -187,7 +196,7 @@ class plan_maker {
                    head_grain = std::max(frame_.head_grains.largest(), position(1));
     const position only = plain_only && options_.chunk == 0 ? tokens : options_.chunk;
     for (const bool fuses : {false, true}) {
-      if (fuses && (!options_.fuse_head || couples_ || plain_only)) continue;
+      if (fuses && (!options_.fuse_head || couples_.any() || plain_only)) continue;
       for (const position chunk : detail::sizes(options_.grains.grain, tokens, only))
         for (const position head_chunk :
              detail::sizes(head_grain, plain_only ? tokens : 4 * head_grain, options_.head_chunk))
@@ -195,7 +204,7 @@ class plan_maker {
             step_plan frame = frame_;
             frame.choice.fuses_head = fuses;
             frame.choice.carry_interval = interval;
-            detail::set_chunks(frame, chunk, head_chunk);
+            set_chunks(frame, chunk, head_chunk);
             f(frame);
           }
     }
@@ -262,8 +271,8 @@ class plan_maker {
     position w = model_.takes_tokens() ? 0 : options_.features;
     for (const section_instance& s : model_.sections)
       w = std::max({w, s.out, *std::max_element(s.widths.begin(), s.widths.end())});
-    return std::max({w, model_.head.out,
-                     *std::max_element(model_.head.widths.begin(), model_.head.widths.end())});
+    for (const section_instance& h : model_.heads) w = std::max(w, h.out);
+    return std::max(w, model_.widest_of_heads());
   }
   void check_length(position tokens) const {
     if (!model_.takes_tokens() && options_.features == 0)
@@ -286,7 +295,7 @@ class plan_maker {
       at = s.last;
     }
     if (at != n) throw shape_error(sentence("plan: stages end at section ", at, " of ", n));
-    if (c.fuses_head && couples_)
+    if (c.fuses_head && couples_.any())
       throw shape_error(
           "plan: a coupled loss needs all rows before its gradient; the head cannot be fused");
     if (c.fuses_head && c.stages.back().first <= model_.shared_with_head)
@@ -301,7 +310,7 @@ class plan_maker {
 
   std::shared_ptr<const section_runner<Device>> sections_;
   const section_list& model_;
-  bool couples_;
+  coupled_heads couples_;
   plan_options options_;
   step_plan frame_;
   std::unique_ptr<flop_counts<Device>> flops_;
@@ -312,7 +321,7 @@ class planner : public plan_maker<Device> {
  public:
   planner(const Model& model, const packed& samples, const plan_options& options)
       : plan_maker<Device>(std::make_shared<model_sections<Device, Model>>(model, options.features),
-                           loss_traits<Loss>::couples, samples, options) {
+                           couples_of<Loss>(), samples, options) {
     expect_no_own_loops(this->sections(), this->shape());
   }
 };

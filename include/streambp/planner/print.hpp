@@ -138,6 +138,14 @@ inline std::string recomputation(const step_plan& p) {
                   ")");
 }
 
+// A single head goes without saying.
+inline void print_heads(std::ostream& out, const step_plan& p) {
+  if (p.heads.size() < 2) return;
+  std::string all;
+  for (const std::string& name : p.heads) all += (all.empty() ? "" : ", ") + name;
+  out << table_row("heads", all);
+}
+
 inline void print(std::ostream& out, const step_plan& p, const char* precision) {
   const packed& samples = p.shape.samples;
   out << table_row("plan", sentence(counted(samples.tokens(), "token"), " in ",
@@ -147,6 +155,7 @@ inline void print(std::ostream& out, const step_plan& p, const char* precision) 
                    sentence(p.chunk_count(), " of at most ", p.largest_chunk(), " rows; the head ",
                             p.choice.fuses_head ? "inside them, " : "", p.head_chunks.parts(),
                             " of at most ", p.largest_head_chunk()));
+  print_heads(out, p);
   print_stages(out, p);
   print_bytes(out, p);
   out << table_row("FLOPs", flops_in_words(p.flops) + " a step" + recomputation(p));

@@ -24,7 +24,7 @@ class stage_costs {
   // `frame`: a plan whose shape, chunks and head chunks are set, and choice.fuses_head; it outlives
   // this.
   stage_costs(const section_list& model, flop_counts<Device>& flops, const step_plan& frame,
-              bool couples)
+              coupled_heads couples)
       : model_(model),
         flops_(flops),
         cells_(model),

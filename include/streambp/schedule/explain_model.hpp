@@ -1,6 +1,8 @@
 // The likely mistakes in a composition, each as one sentence with its remedy.
 #pragma once
 
+#include <algorithm>
+
 #include "../model/explain.hpp"
 #include "section.hpp"
 
@@ -8,10 +10,12 @@ namespace streambp {
 
 enum class model_fault : unsigned char {
   none,
+  heads_not_at_the_end,
   repeat_inside_a_block,
   tokens_not_first,
   too_many_steps,
-  sees_all_behind_state
+  sees_all_behind_state,
+  head_sees_other_rows
 };
 
 // What stands in a composition, by type.
@@ -20,12 +24,14 @@ struct contents {
   static constexpr int steps = 1;
   static constexpr int takers = layer_traits<L>::takes_tokens;  // layers that take tokens
   static constexpr bool repeats = false;
+  static constexpr int heads = 0;  // heads(...) that stand there
 };
 template <class A, class B>
 struct contents<sequential<A, B>> {
   static constexpr int steps = contents<A>::steps + contents<B>::steps;
   static constexpr int takers = contents<A>::takers + contents<B>::takers;
   static constexpr bool repeats = contents<A>::repeats || contents<B>::repeats;
+  static constexpr int heads = contents<A>::heads + contents<B>::heads;
 };
 template <class F>
 struct contents<residual_of<F>> : contents<F> {
@@ -36,6 +42,15 @@ struct contents<frozen_of<F>> : contents<F> {};
 template <class F>
 struct contents<repeat_of<F>> : contents<F> {
   static constexpr bool repeats = true;
+};
+
+// Each of them is a section of its own.
+template <class... F>
+struct contents<heads_of<F...>> {
+  static constexpr int steps = std::max({contents<F>::steps...});
+  static constexpr int takers = (0 + ... + contents<F>::takers);
+  static constexpr bool repeats = (contents<F>::repeats || ...);
+  static constexpr int heads = (1 + ... + contents<F>::heads);
 };
 
 template <class E>
@@ -57,15 +72,37 @@ template <class... Item>
 constexpr bool all_stream(std::type_identity<std::tuple<Item...>>) {
   return ((objection<Item>() == nullptr) && ...);
 }
+template <class... Item>
+constexpr bool all_see_their_row(std::type_identity<std::tuple<Item...>>) {
+  return true;
+}
+template <class... F>
+constexpr bool all_see_their_row(std::type_identity<std::tuple<heads_of<F...>>>) {
+  return ((program_of<F>().split() == dependency{}) && ...);
+}
+template <class... F>
+constexpr bool all_stream(std::type_identity<std::tuple<heads_of<F...>>>) {
+  return true;
+}
 template <class Element>
 using items_in = std::type_identity<decltype(items_of(std::declval<const Element&>()))>;
+
+template <class...>
+inline constexpr bool last_is_heads = false;
+template <class E>
+inline constexpr bool last_is_heads<E> = is_heads<E>;
+template <class E, class... Behind>
+inline constexpr bool last_is_heads<E, Behind...> = last_is_heads<Behind...>;
 
 template <class First, class... Element>
 constexpr model_fault fault_of_elements(
     std::type_identity<std::tuple<First, Element...>> elements) {
   using enum model_fault;
   constexpr int takers = (contents<First>::takers + ... + contents<Element>::takers);
-  if constexpr (nests_repeat<First> || (nests_repeat<Element> || ...)) {
+  constexpr int found = (contents<First>::heads + ... + contents<Element>::heads);
+  if constexpr (found != int(last_is_heads<Element...>)) {
+    return heads_not_at_the_end;
+  } else if constexpr (nests_repeat<First> || (nests_repeat<Element> || ...)) {
     return repeat_inside_a_block;
   } else if constexpr (takers != (is_single<First> ? contents<First>::takers : 0)) {
     return tokens_not_first;
@@ -75,6 +112,8 @@ constexpr model_fault fault_of_elements(
   } else if constexpr (!all_stream(items_in<First>{}) ||
                        !(all_stream(items_in<Element>{}) && ...)) {
     return sees_all_behind_state;
+  } else if constexpr (!(all_see_their_row(items_in<Element>{}) && ...)) {
+    return head_sees_other_rows;
   } else {  // the elements of the head form one section
     constexpr int steps[] = {contents<First>::steps, contents<Element>::steps...};
     int head = 0;
@@ -111,6 +150,10 @@ template <class F, class Sites>
 struct explained<repeat_of<F>, Sites> : explained<F, Sites> {};
 template <class F, class Sites>
 struct explained<frozen_of<F>, Sites> : explained<F, Sites> {};
+template <class... F, class Sites>
+struct explained<heads_of<F...>, Sites> {
+  static constexpr bool value = (explained<F, Sites>::value && ...);
+};
 
 // True if Model can be streamed; otherwise an error says why not.
 template <class Model, class Sites = probe_sites>
@@ -120,6 +163,10 @@ constexpr bool explain_model() {
     using enum model_fault;
     constexpr model_fault fault = fault_of_model<M>();
     static_assert(program::most == 48);  // a sentence below names it
+    static_assert(
+        fault != heads_not_at_the_end,
+        "heads(...) ends a model: layers stand before it and none behind it, and it stands "
+        "outside of any residual, repeat or other heads(...)");
     static_assert(fault != repeat_inside_a_block,
                   "repeat(n, f) stands at the top level of a model: inside a block or a residual "
                   "write its layers one after another with |");
@@ -134,6 +181,9 @@ constexpr bool explain_model() {
         fault != sees_all_behind_state,
         "a read that sees all may follow, inside its residual, only layers that see their "
         "own row: put what carries or remembers into a residual of its own before it");
+    static_assert(fault != head_sees_other_rows,
+                  "a layer in heads(...) remembers, carries or sums over rows; a head sees its own "
+                  "row alone: move such a layer to the trunk, before heads(...)");
     return fault == none;
   } else {
     return false;

@@ -14,7 +14,7 @@ struct instance_list : section_list {
   using split = split_model<Model>;
 
   typename split::trunk_types trunk;
-  typename split::head_type head_section;
+  typename split::head_types head_sections;
 
   // `features`: width of the input rows; ignored when the model takes tokens. Throws shape_error.
   instance_list(const Model& model, position features)
@@ -23,7 +23,7 @@ struct instance_list : section_list {
  private:
   instance_list(const typename split::elements& elements, position features,
                 const std::vector<layer_scope>& scopes)
-      : trunk(split::trunk(elements)), head_section(split::head(elements)) {
+      : trunk(split::trunk(elements)), head_sections(split::heads(elements)) {
     section_builder build(*this, features, scopes);
     for_each_index<split::trunk_elements>([&](auto e) {
       const auto& element = std::get<e>(elements);
@@ -37,8 +37,9 @@ struct instance_list : section_list {
         });
       }
     });
-    build.begin_head();
-    describe(build, head_section, -1);
+    build.begin_heads();
+    for_each_index<split::head_count>(
+        [&](auto h) { describe(build, std::get<h>(head_sections), -1 - h); });
     build.finish();
   }
 

@@ -72,6 +72,7 @@ struct step_plan {
   double cost = 0;                     // flops weighted by the rate that the chunk's rows reach
   std::vector<bool> forced;            // by section: a stage must begin here
   std::vector<std::string> names;      // by section
+  std::vector<std::string> heads;      // by head
   std::vector<std::string> uncounted;  // layers whose FLOPs are not among them
   std::size_t budget = 0;              // bytes that were allowed; 0: any number
   length_limit limit;

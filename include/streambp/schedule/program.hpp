@@ -200,6 +200,11 @@ struct expand<repeat_of<F>> {
                 "write its layers one after another with |");
   static constexpr void into(program&, bool) {}
 };
+template <class... F>
+struct expand<heads_of<F...>> {
+  static_assert(sizeof...(F) == 0, "heads(...) ends a model, outside of any residual or repeat");
+  static constexpr void into(program&, bool) {}
+};
 template <class... Item>
 struct expand<chain<Item...>> {
   static constexpr void into(program& p, [[maybe_unused]] bool trains) {

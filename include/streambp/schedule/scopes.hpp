@@ -50,6 +50,10 @@ struct scope_walk {
           sentence("named: two parts of the model are named '", here, "'; give one another name"));
     visit(n.inner, {at.outside, here + "."}, repeat);
   }
+  template <class... F>
+  void visit(const heads_of<F...>& h, const layer_scope& at, int repeat) {
+    std::apply([&](const auto&... f) { (visit(f, at, repeat), ...); }, h.each);
+  }
 };
 
 }  // namespace detail

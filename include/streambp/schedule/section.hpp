@@ -22,6 +22,8 @@ template <class F>
 constexpr auto unnamed(const frozen_of<F>& f);
 template <class F>
 constexpr auto unnamed(const repeat_of<F>& r);
+template <class... F>
+constexpr auto unnamed(const heads_of<F...>& h);
 template <class A, class B>
 constexpr auto unnamed(const sequential<A, B>& s) {
   auto first = unnamed(s.first);
@@ -48,6 +50,14 @@ constexpr auto unnamed(const repeat_of<F>& r) {
   auto inner = unnamed(r.inner);
   return repeat_of<decltype(inner)>{r.count, std::move(inner)};
 }
+template <class... F>
+constexpr auto unnamed(const heads_of<F...>& h) {
+  return std::apply(
+      [](const auto&... f) {
+        return heads_of<std::decay_t<decltype(unnamed(f))>...>{{unnamed(f)...}};
+      },
+      h.each);
+}
 template <class Model>
 using unnamed_type = std::decay_t<decltype(unnamed(std::declval<const Model&>()))>;
 
@@ -69,6 +79,21 @@ constexpr auto elements_of(const frozen_of<sequential<A, B>>& f) {
   return std::tuple_cat(elements_of(frozen_of<A>{f.inner.first}),
                         elements_of(frozen_of<B>{f.inner.second}));
 }
+
+template <class... F>
+constexpr auto elements_of(const frozen_of<heads_of<F...>>& h) {
+  return std::apply(
+      [](const auto&... f) {
+        return std::tuple<heads_of<frozen_of<F>...>>(
+            heads_of<frozen_of<F>...>{std::tuple<frozen_of<F>...>(frozen_of<F>{f}...)});
+      },
+      h.inner.each);
+}
+
+template <class E>
+inline constexpr bool is_heads = false;
+template <class... F>
+inline constexpr bool is_heads<heads_of<F...>> = true;
 
 template <class E>
 inline constexpr bool is_repeat = false;
@@ -123,10 +148,10 @@ constexpr auto sections_of_element(const E& element) {
       items_of(element));
 }
 
-// The head: trailing elements that see only their row and stand once.
+// The head: trailing elements that see only their row and stand once, or what heads(...) says.
 template <class E>
 constexpr bool may_stand_in_head() {
-  if constexpr (is_repeat<E>) {
+  if constexpr (is_repeat<E> || is_heads<E>) {
     return false;
   } else {
     const program p = program_of<E>();
@@ -139,6 +164,7 @@ template <class... E>
 constexpr int head_start(std::type_identity<std::tuple<E...>>) {
   constexpr bool may[] = {may_stand_in_head<E>()...};
   int start = sizeof...(E);
+  if ((is_heads<E> || ...)) return start - 1;
   while (start > 1 && may[start - 1]) --start;
   return start;
 }
@@ -155,17 +181,28 @@ struct split_model {
     }
     (std::make_index_sequence<trunk_elements>{});
   }
-  static constexpr auto head(const elements& e) {
+  template <class... Item>
+  static constexpr auto head(const Item&... item) {
+    using items = chain<Item...>;
+    return section<items, half::whole, trunk_elements>{
+        leaves_of(items{std::tuple<Item...>(item...)})};
+  }
+  // One of all elements behind the trunk, unless those are heads(...).
+  static constexpr auto heads(const elements& e) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      using items = chain<std::tuple_element_t<trunk_elements + I, elements>...>;
-      return section<items, half::whole, trunk_elements>{
-          leaves_of(items{std::tuple{std::get<trunk_elements + I>(e)...}})};
+      if constexpr ((is_heads<std::tuple_element_t<trunk_elements + I, elements>> || ...)) {
+        return std::apply([](const auto&... f) { return std::tuple{head(f)...}; },
+                          std::get<trunk_elements>(e).each);
+      } else {
+        return std::tuple{head(std::get<trunk_elements + I>(e)...)};
+      }
     }
     (std::make_index_sequence<element_count - trunk_elements>{});
   }
   using trunk_types = decltype(trunk(std::declval<const elements&>()));
-  using head_type = decltype(head(std::declval<const elements&>()));
+  using head_types = decltype(heads(std::declval<const elements&>()));
   static constexpr int trunk_count = int(std::tuple_size_v<trunk_types>);
+  static constexpr int head_count = int(std::tuple_size_v<head_types>);
 };
 
 // Calls f(integral_constant<I>) for I in [0, N), ascending.

@@ -27,7 +27,7 @@ class section_builder {
     scope_ = first_scope_;
     place_ = blocks_.empty() ? "" : blocks_ + std::to_string(r) + ".";
   }
-  void begin_head() {
+  void begin_heads() {
     repetition_ = 0;
     place_ = "";
   }
@@ -90,7 +90,7 @@ class section_builder {
     scope_ += layers_;
     section_.out = section_.widths[section_.steps->result];
     if (section_.type < 0) {
-      to_.head = section_;
+      to_.heads.push_back(section_);
       return;
     }
     for (const slot_info& s : section_.slots)
@@ -117,10 +117,14 @@ class section_builder {
   // Throws shape_error when two parameters have one name.
   void finish() {
     to_.table.expect_unique_names();
-    for (const slot_info& s : to_.head.slots)
-      for (position i = 0; i < position(to_.count()); ++i)
-        if (s.parameter >= 0 && to_[i].uses(s.parameter))
-          to_.shared_with_head = std::max(to_.shared_with_head, i);
+    for (const section_instance& head : to_.heads)
+      for (const slot_info& s : head.slots) {
+        if (s.parameter < 0) continue;
+        for (position i = 0; i < position(to_.count()); ++i)
+          if (to_[i].uses(s.parameter)) to_.shared_with_head = std::max(to_.shared_with_head, i);
+        for (const section_instance& other : to_.heads)
+          to_.heads_share = to_.heads_share || (&other != &head && other.uses(s.parameter));
+      }
   }
 
  private:

@@ -28,7 +28,7 @@ struct slot_info {
 struct section_instance {
   std::string name;  // of its layer with the most parameters: blocks.3.attention
   const program* steps = nullptr;
-  int type = 0;  // index into split_model::trunk_types; -1: the head
+  int type = 0;  // index into split_model::trunk_types; of head h: -1 - h
   position repetition = 0;
   int element = 0;
   bool forced_cut = false;  // a stage must begin here
@@ -44,6 +44,7 @@ struct section_instance {
   std::vector<std::string> counted;              // layers that say counts_flops
   position in() const { return widths[0]; }
   position out = 0;
+  bool empty() const { return steps->size == 0; }
 
   // For people: blocks.3.attention, or one of its halves.
   std::string label() const {
@@ -58,20 +59,26 @@ struct section_instance {
 
 struct section_list {
   std::vector<section_instance> sections;
-  section_instance head;  // without steps: the trunk's rows are the loss's
+  std::vector<section_instance> heads;  // one without steps: the trunk's rows are the loss's
   parameter_table table;
-  position vocabulary = 0;         // of a model that takes tokens, if its first layer says one
-  position shared_with_head = -1;  // the last section that uses a parameter of the head; -1: none
+  position vocabulary = 0;             // of a model that takes tokens, if its first layer says one
+  position shared_with_head = -1;      // the last section that uses a parameter of a head; -1: none
+  bool heads_share = false;            // two heads use one parameter
   std::vector<std::string> uncounted;  // layers whose own loops count no FLOPs
 
-  const section_instance& operator[](position i) const { return sections[std::size_t(i)]; }
+  // Head h is section count() + h.
+  const section_instance& operator[](position i) const {
+    return std::size_t(i) < count() ? sections[std::size_t(i)] : heads[std::size_t(i) - count()];
+  }
   std::size_t count() const { return sections.size(); }
-  bool has_head() const { return head.steps->size > 0; }
+  position head_count() const { return position(heads.size()); }
+  position section_of_head(position h) const { return position(count()) + h; }
   bool takes_tokens() const { return sections.front().steps->operators[0].takes_tokens; }
 
   // Equal for models that one plan fits.
   std::uint64_t fingerprint() const {
-    std::uint64_t hash = mixed(1, std::uint64_t(head.out));
+    std::uint64_t hash = 1;
+    for (const section_instance& h : heads) hash = mixed(hash, std::uint64_t(h.out));
     for (const section_instance& s : sections) {
       hash = mixed(hash, std::uint64_t(s.type));
       for (const position w : s.widths) hash = mixed(hash, std::uint64_t(w));
@@ -94,6 +101,14 @@ struct section_list {
   }
   bool crosses() const {
     return std::any_of(sections.begin(), sections.end(), [](const auto& s) { return s.crosses; });
+  }
+  // Of rows that pass between layers of heads; of the trunk's where there are none.
+  position widest_of_heads() const {
+    position w = 0;
+    for (const section_instance& h : heads)
+      w = std::max(w,
+                   h.empty() ? trunk_width() : *std::max_element(h.widths.begin(), h.widths.end()));
+    return w;
   }
   // Of rows that pass between sections, and of the input's.
   position widest() const {
