@@ -92,6 +92,29 @@ static_assert(fault_of(twice(residual(reader<past>{} | row_only | reader<all>{})
 static_assert(fault_of(residual(reader<all>{} | reader<all>{})) ==
               model_fault::sees_all_behind_state);
 
+// heads(...) stands at the end, once, behind something; each head is as long as a section may be.
+static_assert(fault_of(table{} | heads(row_only, row_only)) == model_fault::none);
+static_assert(fault_of(table{} | frozen(row_only | heads(row_only))) == model_fault::none);
+static_assert(fault_of(heads(row_only)) == model_fault::heads_not_at_the_end);
+static_assert(fault_of(heads(row_only) | row_only) == model_fault::heads_not_at_the_end);
+static_assert(fault_of(row_only | heads(row_only) | row_only) == model_fault::heads_not_at_the_end);
+static_assert(fault_of(row_only | heads(row_only) | heads(row_only)) ==
+              model_fault::heads_not_at_the_end);
+static_assert(fault_of(row_only | heads(row_only, heads(row_only))) ==
+              model_fault::heads_not_at_the_end);
+static_assert(fault_of(row_only | residual(heads(row_only))) == model_fault::heads_not_at_the_end);
+static_assert(fault_of(row_only | twice(heads(row_only))) == model_fault::heads_not_at_the_end);
+static_assert(fault_of(row_only | heads(twice(row_only))) == model_fault::repeat_inside_a_block);
+static_assert(fault_of(row_only | heads(row_only, table{})) == model_fault::tokens_not_first);
+static_assert(fault_of(row_only | heads(in_a_row<47>(), in_a_row<47>())) == model_fault::none);
+static_assert(fault_of(row_only | heads(row_only, in_a_row<48>())) == model_fault::too_many_steps);
+static_assert(fault_of(row_only | heads(row_only, recurrent{})) ==
+              model_fault::head_sees_other_rows);
+static_assert(fault_of(row_only | heads(residual(reader<past>{}), row_only)) ==
+              model_fault::head_sees_other_rows);
+static_assert(fault_of(row_only | heads(reader<all>{})) == model_fault::head_sees_other_rows);
+static_assert(fault_of(recurrent{} | heads(row_only)) == model_fault::none);
+
 }  // namespace
 
 TEST_CASE("explain_model: the layers of a model are asked with what each of them gets") {

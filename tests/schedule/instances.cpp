@@ -202,6 +202,7 @@ TEST_CASE(
     "instances: a tied head uses the embedding's table, a second use in the trunk is cut off") {
   const auto tied = list_of(embedding(19, 8) | mlp | attend | tied_linear{8, 19});
   CHECK(tied.shared_with_head == 0);
+  CHECK_FALSE(tied.heads_share);
   CHECK(tied.table.entries.size() == 10);
   CHECK(parameters_of(tied.heads.front()) == std::vector<int>{0});
   CHECK(tied.heads.front().owned.empty());

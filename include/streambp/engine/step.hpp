@@ -21,7 +21,7 @@ void step_runner<Device>::open(const parameter_list& parameters, const batch_typ
   for (position h = 0; h < head_count(); ++h) {
     auto& head = stored(h);
     for (position g = 0; g < head.grain_values.rows; ++g) head.grain_values(g, 0) = 0;
-    for (position s = 0; s < head.segment_sums.rows && !heads_[std::size_t(h)].facts.sees_rows; ++s)
+    for (position s = 0; s < head.segment_sums.rows; ++s)
       head.segment_sums(s, 0) = head.segment_slopes(s, 0) = 0;
   }
   for (position i = 0; i < storage_.section_values.rows; ++i) storage_.section_values(i, 0) = 0;

@@ -202,7 +202,9 @@ struct expand<repeat_of<F>> {
 };
 template <class... F>
 struct expand<heads_of<F...>> {
-  static_assert(sizeof...(F) == 0, "heads(...) ends a model, outside of any residual or repeat");
+  static_assert(sizeof...(F) == 0,
+                "heads(...) ends a model: layers stand before it and none behind it, and it "
+                "stands outside of any residual or repeat");
   static constexpr void into(program&, bool) {}
 };
 template <class... Item>
