@@ -100,10 +100,8 @@ auto rows_model() {
 }
 
 // Under the plan that keeps everything, or under the one of least bytes.
-template <class Device>
-outcome<float> step_of(bool streamed) {
-  const auto model = rows_model();
-  using model_type = std::decay_t<decltype(model)>;
+template <class Device, class Model, class Loss>
+outcome<float> step_of(bool streamed, const Model& model, const Loss& loss) {
   const packed samples = packed_lengths({1, 40, 0, 23});
   plan_options options;
   options.features = 8;
@@ -112,9 +110,9 @@ outcome<float> step_of(bool streamed) {
   options.threads = 2;
   if (streamed) options.chunk = options.head_chunk = 16, options.stage = 1;
   options.grains = grains;
-  planner<Device, model_type, cross_entropy> plans(model, samples, options);
+  planner<Device, Model, Loss> plans(model, samples, options);
   const step_plan p = streamed ? *plans.search(true) : plans.plain();
-  basic_engine<Device, model_type, cross_entropy> e(p, model, {});
+  basic_engine<Device, Model, Loss> e(p, model, loss);
 
   array<Device> parameters(parameters_of(e.parameters())),
       rows(numbers(samples.tokens() * 8, 0, 1)), initial(numbers(e.initial_size(), 0, 1)),
@@ -192,7 +190,18 @@ TEST_CASE("a host that touches such memory does not live on") {
 TEST_CASE("steps on memory that the host cannot touch have the CPU's bits") {
   using far = unreachable::device<float>;
   static_assert(primitives::computing_device<far> && !far::is_host);
-  const auto plain = step_of<far>(false);
-  expect_same(plain, step_of<cpu::device<float>>(false));
-  expect_same(step_of<far>(true), plain);
+  const auto model = rows_model();
+  const auto plain = step_of<far>(false, model, cross_entropy{});
+  expect_same(plain, step_of<cpu::device<float>>(false, model, cross_entropy{}));
+  expect_same(step_of<far>(true, model, cross_entropy{}), plain);
+}
+
+TEST_CASE("so have those of two heads") {
+  using far = unreachable::device<float>;
+  const auto model = residual(rms_norm(8) | gated_recurrence(8, 6)) |
+                     heads(linear(8, 7), rms_norm(8) | linear(8, 7));
+  const auto loss = losses(cross_entropy{}, cross_entropy{.z_loss = 0.1});
+  const auto plain = step_of<far>(false, model, loss);
+  expect_same(plain, step_of<cpu::device<float>>(false, model, loss));
+  expect_same(step_of<far>(true, model, loss), plain);
 }

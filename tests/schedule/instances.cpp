@@ -216,6 +216,36 @@ TEST_CASE(
   CHECK(cuts_of(trunk) == std::vector<bool>{false, false, true, false});
 }
 
+TEST_CASE("instances: heads are sections behind the trunk's, all as wide as its rows") {
+  const auto list = list_of(embedding(19, 8) | attend | rms_norm(8) |
+                            heads(named("policy", rms_norm(8) | linear(8, 19)), linear(8, 5)));
+  CHECK(list.count() == 3);
+  CHECK(list.head_count() == 2);
+  CHECK(list.section_of_head(1) == 4);
+  CHECK(&list[4] == &list.heads[1]);
+  CHECK(&list[2] == &list.sections[2]);
+  CHECK(list.heads[0].name == "policy.linear");
+  CHECK(list.heads[1].name == "linear");
+  CHECK(list.heads[0].type == -1);
+  CHECK(list.heads[1].type == -2);
+  CHECK(list.heads[1].in() == 8);
+  CHECK(list.heads[1].out == 5);
+  CHECK(list.widest_of_heads() == 19);
+  CHECK(list_of(embedding(19, 8) | attend).widest_of_heads() == 8);
+  CHECK_FALSE(list.heads_share);
+  CHECK(list.fingerprint() !=
+        list_of(embedding(19, 8) | attend | rms_norm(8) |
+                heads(named("policy", rms_norm(8) | linear(8, 19)), frozen(linear(8, 5))))
+            .fingerprint());
+
+  const auto tied = list_of(embedding(19, 8) | attend |
+                            heads(tied_linear{8, 19}, linear(8, 4), frozen(tied_linear{8, 19})));
+  CHECK(tied.shared_with_head == 0);
+  CHECK(tied.heads_share);
+  CHECK_FALSE(
+      list_of(embedding(19, 8) | attend | heads(tied_linear{8, 19}, linear(8, 4))).heads_share);
+}
+
 TEST_CASE("instances: the lowest section with a trained parameter") {
   CHECK(list_of(embedding(19, 8) | attend | linear(8, 5)).lowest_trained() == 0);
   CHECK(list_of(frozen(embedding(19, 8) | attend) | mlp | attend | linear(8, 5)).lowest_trained() ==
