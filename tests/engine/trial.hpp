@@ -75,10 +75,12 @@ std::vector<trace_event> expected_trace(const List& list, const step_plan& p) {
   return all;
 }
 
-// Every byte of the arena becomes 0xff, which is NaN wherever it is read as a number.
+// Every byte of the arena and of the ledger becomes 0xff, which is NaN wherever it is read as a
+// number.
 template <class Engine>
 void poison(const Engine& e) {
-  std::memset(const_cast<std::byte*>(e.block().data()), 0xff, e.block().size());
+  for (const auto own : {e.block(), e.ledger_block()})
+    std::memset(const_cast<std::byte*>(own.data()), 0xff, own.size());
 }
 
 // What a trial gives one head of several; labels of none: the trial's.
@@ -183,7 +185,7 @@ struct trial {
     INFO("plan: ", in_words(p));
     engine_type e = engine_for(p);
     CHECK(e.high_water() == p.peak());
-    CHECK(e.block().size() == p.peak());
+    CHECK(e.block().size() + e.ledger_block().size() == p.peak());
     outcome<Scalar> out;
     out.gradient.assign(std::size_t(list.table.gradients), Scalar(0));
     const batch<Scalar> b = data(out);

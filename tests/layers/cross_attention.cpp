@@ -83,7 +83,8 @@ struct two_streams {
     out.d_context.assign(others.size(), start);
     auto e = engine_for(p, out.y);
     CHECK(e.high_water() == p.peak());
-    std::memset(const_cast<std::byte*>(e.block().data()), 0xff, e.block().size());
+    for (const auto own : {e.block(), e.ledger_block()})
+      std::memset(const_cast<std::byte*>(own.data()), 0xff, own.size());
     batch<Scalar> data;
     data.rows = view<const Scalar>(rows.data(), samples.tokens(), features);
     data.d_rows = view<Scalar>(out.d_rows.data(), samples.tokens(), features);

@@ -299,7 +299,9 @@ TEST_CASE("2^30 and 2^40 tokens: bytes grow by what each token takes") {
       CHECK(p.bytes.stream == T * d * 8);
       CHECK(p.bytes.kept == 0);
       // A grain of so wide a head is a tile.
-      CHECK(p.bytes.sums == (T / 64 + 1) * 8 / 64 * 64 + 64 + 64);
+      // Besides, one sample's scale, and of the 1024 rows of a head chunk one target each, 96 bytes,
+      // and where the last of them ends.
+      CHECK(p.bytes.sums == (T / 64 + 1) * 8 / 64 * 64 + 64 + 64 + 1024 * 96 + 64);
       // Keys, values and their gradients of one stage.
       CHECK(p.bytes.region == before.bytes.region + 4 * more * d * 8);
       CHECK(p.chunk_count() == position(T / 4096));

@@ -65,7 +65,6 @@ struct layout_shape {
   position parents = 0;     // segments with children
   position context = 0;     // tokens of the other stream
   position head_chunk = 0;  // rows of the largest head chunk
-  position children = 0;    // segments that go on from another one
   bool fuses_head = false;  // rows and their gradient stand apart
 };
 

@@ -77,12 +77,18 @@ std::vector<stage_facts> step_runner<Device>::checked_stages() const {
 // The bytes to allocate: what the plan says, if it is this loss's.
 template <class Device>
 std::size_t step_runner<Device>::checked_bytes() {
-  arena nothing;
-  const std::size_t needed = storage_.place(nothing, model(), plan_, couples()).total();
+  const std::size_t needed = planned_bytes<Device>(model(), plan_, couples()).total();
   if (needed != plan_.peak())
     throw shape_error(sentence("engine: the plan says ", plan_.peak(), " bytes, the step needs ",
                                needed, "; it was made for another loss"));
-  return needed;
+  return needed - ledger_bytes();
+}
+
+template <class Device>
+std::size_t step_runner<Device>::ledger_bytes() {
+  arena nothing;
+  ledger_.place(nothing, model(), plan_, couples());
+  return nothing.used();
 }
 
 template <class Device>
@@ -253,7 +259,7 @@ void step_runner<Device>::check_finite(bool gradient) const {
   const auto look = [&](const char* what, view<const scalar> rows, const packed& axis) {
     if (all_count_) return detail::expect_finite_rows(on_, what, rows, {0, axis.tokens()}, why);
     for (position s = 0; s < axis.segments(); ++s)
-      if (storage_.segment_counts(s, 0) != 0)
+      if (ledger_.segment_counts(s, 0) != 0)
         detail::expect_finite_rows(on_, what, rows, axis.segment(s), why);
   };
   if (gradient && !model().takes_tokens()) look("rows", data_->rows, samples());

@@ -49,7 +49,7 @@ void step_runner<Device>::visit_head(position h, row_range rows, view<scalar> x,
 template <class Device>
 void step_runner<Device>::read_log_probabilities(position h, row_range rows, view<scalar> x) {
   run_loss(h, rows, x, {}, head_visit::value);
-  const auto& head = stored(h);
+  const head_ledger& head = sums(h);
   for (position i = 0; i < head.first(rows.rows(), 0); ++i)
     log_probabilities_[std::size_t(head.places(i, 0).row)] =
         head.statistics(i, 0).log_probability();
@@ -78,7 +78,7 @@ void step_runner<Device>::run_loss(position h, row_range rows, view<scalar> x, v
   if (dy.data != result.data) copy(on_, result, dy);
 
   const chunk_place at = place_of(rows, plan_.head_grains, head_listed_);
-  double* const values = head.grain_values.data + plan_.head_grains.lower_bound(rows.first);
+  double* const values = sums(h).grain_values.data + plan_.head_grains.lower_bound(rows.first);
   if (!own.facts.couples)  // a coupled loss has one value, set when its sums were complete
     for (std::size_t g = 0; g + 1 < at.grains.size(); ++g) values[g] = 0;
 
@@ -116,7 +116,7 @@ void step_runner<Device>::give(position h, view<const scalar> d, view<scalar> dx
 template <class Device>
 void step_runner<Device>::run_terms(position h, const chunk_place& at, view<scalar> y,
                                     double* values, bool gradient) {
-  auto& head = stored(h);
+  head_ledger& head = sums(h);
   const output_head& own = heads_[std::size_t(h)];
   const target_rows targets{head.first, head.targets, head.places, head.weights};
   fill_targets(own.facts, samples(), own.data, at.rows, head.segment_scales, targets);
@@ -153,7 +153,7 @@ template <class Device>
 void step_runner<Device>::couple(bool wants_gradient) {
   const auto n = std::size_t(samples().segments());
   for (position h = head_count(); h-- > 0;) {
-    auto& head = stored(h);
+    head_ledger& head = sums(h);
     const output_head& own = heads_[std::size_t(h)];
     if (!own.facts.couples) continue;
     if (own.facts.collects) {

@@ -81,7 +81,7 @@ bool step_runner<Device>::some_head_counts_all() const {
 template <class Device>
 void step_runner<Device>::fill_scales(position h) {
   const output_head& own = heads_[std::size_t(h)];
-  const view<double>& scales = stored(h).segment_scales;
+  const view<double>& scales = sums(h).segment_scales;
   if (own.facts.sees_rows) {
     if (!own.facts.knows_what_counts) return;
     for (position s = 0; s < samples().segments(); ++s) scales(s, 0) = own.loss->counts(s);
@@ -108,21 +108,21 @@ void step_runner<Device>::find_what_counts(bool labels) {
   if (all) return;
   if (head_count() > 1)
     for (position s = 0; s < samples().segments(); ++s) {
-      storage_.segment_counts(s, 0) = 0;
+      ledger_.segment_counts(s, 0) = 0;
       for (position h = heads.first; h < heads.last; ++h)
-        if (stored(h).segment_scales(s, 0) != 0) storage_.segment_counts(s, 0) = 1;
+        if (sums(h).segment_scales(s, 0) != 0) ledger_.segment_counts(s, 0) = 1;
     }
   none_counts_ = true;
   for (position s = 0; s < samples().segments(); ++s) {
-    const bool counts = storage_.segment_counts(s, 0) != 0;
+    const bool counts = ledger_.segment_counts(s, 0) != 0;
     none_counts_ = none_counts_ && !counts;
     all_count_ = all_count_ && counts;
   }
   all_count_ = all_count_ || model().tallies();
   if (all_count_ || none_counts_) return;
-  stand_in_ = detail::stand_in_of(samples(), storage_.segment_counts);
+  stand_in_ = detail::stand_in_of(samples(), ledger_.segment_counts);
   if (model().crosses())
-    context_stand_in_ = detail::stand_in_of(plan_.shape.context, storage_.segment_counts);
+    context_stand_in_ = detail::stand_in_of(plan_.shape.context, ledger_.segment_counts);
 }
 
 // A chunk of the caller's rows, or of what stands in for them.
@@ -134,10 +134,10 @@ view<const typename Device::scalar> step_runner<Device>::given_rows(view<const s
   if (all_count_) return own;
   bool counts = true;
   for (const piece& p : piece_list(*at.samples, at.rows))
-    counts = counts && storage_.segment_counts(p.segment, 0) != 0;
+    counts = counts && ledger_.segment_counts(p.segment, 0) != 0;
   if (counts) return own;
   const view<scalar> x(storage_.stand_ins.data, own.rows, own.cols);
-  detail::for_each_run(*at.samples, at.rows, storage_.segment_counts, stand_in,
+  detail::for_each_run(*at.samples, at.rows, ledger_.segment_counts, stand_in,
                        [&](row_range to, row_range from) {
                          if (from.rows() > 0)
                            copy(on_, all.rows_in(from), x.rows_in(to));

@@ -75,7 +75,7 @@ void step_runner<Device>::add_side_losses() {
   for (position i = 0; i < position(model().count()); ++i) {
     if (!instance(i).holds_tally) continue;
     const double value = sections_->side_losses(on_, i, cell(i), all);
-    storage_.section_values(i, 0) = share == 0 ? 0 : share * value;
+    ledger_.section_values(i, 0) = share == 0 ? 0 : share * value;
     if (share == 1) continue;
     for_each_slot(instance(i), cell(i), [&](const slot_info& slot, slot_cell<scalar>& own) {
       if (slot.kind != slot_kind::tally) return;

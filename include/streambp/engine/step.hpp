@@ -19,12 +19,12 @@ void step_runner<Device>::open(const parameter_list& parameters, const batch_typ
   bind(parameters, gradient);
   bind_initial();
   for (position h = 0; h < head_count(); ++h) {
-    auto& head = stored(h);
+    head_ledger& head = sums(h);
     for (position g = 0; g < head.grain_values.rows; ++g) head.grain_values(g, 0) = 0;
     for (position s = 0; s < head.segment_sums.rows; ++s)
       head.segment_sums(s, 0) = head.segment_slopes(s, 0) = 0;
   }
-  for (position i = 0; i < storage_.section_values.rows; ++i) storage_.section_values(i, 0) = 0;
+  for (position i = 0; i < ledger_.section_values.rows; ++i) ledger_.section_values(i, 0) = 0;
   clear_tallies();
   // A second head may mean to predict the token after the next.
   const output_head& first = heads_.front();
@@ -55,12 +55,12 @@ double step_runner<Device>::close() {
   double value = 0;
   for (position h = head_count(); h-- > 0;) {
     double own = 0;  // grain by grain, last first, whatever order they were visited in
-    const view<double>& values = stored(h).grain_values;
+    const view<double>& values = sums(h).grain_values;
     for (position g = values.rows; g-- > 0;) own += values(g, 0);
     head_values_[std::size_t(h)] = own;
     value += own;
   }
-  for (position i = storage_.section_values.rows; i-- > 0;) value += storage_.section_values(i, 0);
+  for (position i = ledger_.section_values.rows; i-- > 0;) value += ledger_.section_values(i, 0);
   return value;
 }
 

@@ -63,11 +63,13 @@ class step_runner {
         stages_(checked_stages()),
         reading_sweeps_(reading_sweeps_of(stages_)),
         block_(checked_bytes()),
+        host_(ledger_bytes()),
         on_(plan_.shape.threads) {
     arena from(block_.data(), block_.size());
-    storage_.place(from, model(), plan_, couples());
-    if constexpr (!Device::is_host) storage_.keep_sums_on_host();
-    high_water_ = from.high();
+    storage_.place(from, model(), plan_);
+    arena of_host(host_.data(), host_.bytes().size());
+    ledger_.place(of_host, model(), plan_, couples());
+    high_water_ = from.high() + of_host.high();
     on_.lend(storage_.packing.data, model().table.longest_side());
     initial_size_ = model().initial_size(plan_.shape.prefix);
     listed_.resize(std::size_t(std::max(most_edges(plan_.grains, plan_.chunks),
@@ -81,9 +83,11 @@ class step_runner {
 
   const parameter_table& parameters() const { return model().table; }
   const step_plan& plan() const { return plan_; }
-  // Bytes that the arena handed out at most: equal to plan().peak().
+  // Bytes that the arena and the ledger handed out at most: equal to plan().peak().
   std::size_t high_water() const { return high_water_; }
+  // The device's memory, and the host's, of the losses' rows and sums.
   std::span<const std::byte> block() const { return {block_.data(), block_.size()}; }
+  std::span<const std::byte> ledger_block() const { return host_.bytes(); }
 
   // Adds the gradient of the loss to `gradient` and returns the loss. Allocates nothing. What a
   // layer, a loss or a hook throws leaves a part of it added; the next step is as good as any.
@@ -251,6 +255,7 @@ class step_runner {
   // In check.hpp: what is refused at the door.
   std::vector<stage_facts> checked_stages() const;
   std::size_t checked_bytes();
+  std::size_t ledger_bytes();
   void check(const parameter_list& parameters, const gradient_list& gradient, bool labels,
              byte_range result) const;
   void check_parameters(const parameter_list& parameters, const gradient_list& gradient) const;
@@ -339,16 +344,19 @@ class step_runner {
         .middle_rows(0, rows);
   }
   head_storage<scalar>& stored(position h) { return storage_.heads[std::size_t(h)]; }
+  head_ledger& sums(position h) { return ledger_.heads[std::size_t(h)]; }
 
   step_plan plan_;
   std::shared_ptr<const section_runner<Device>> sections_;
   std::vector<output_head> heads_;
   std::vector<double> head_values_;
   storage<Device> storage_;
+  ledger ledger_;
   position lowest_;  // the first section whose backward is wanted
   std::vector<stage_facts> stages_;
   std::vector<sweep> reading_sweeps_;
   typename Device::memory block_;
+  host_block host_;
   mutable Device on_;                           // its threads start when the bytes are there
   std::vector<position> listed_, head_listed_;  // grains of the chunk, and of the head chunk
   std::size_t high_water_ = 0;

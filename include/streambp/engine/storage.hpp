@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "../primitives/row_terms.hpp"
 #include "../schedule/lifetime.hpp"
 #include "../schedule/plan.hpp"
-#include "../traits/loss_list.hpp"
 #include "cell.hpp"
+#include "ledger.hpp"
 
 namespace streambp {
 
@@ -24,26 +23,14 @@ inline layout_shape shape_of(const step_plan& p) {
           samples.parent_count(),
           p.shape.context.tokens(),
           p.largest_head_chunk(),
-          samples.child_count(),
           p.choice.fuses_head};
 }
 
-// Rows of a head and of its loss for one head chunk, and the loss's sums.
+// Rows of a head for one head chunk.
 template <class Scalar>
 struct head_storage {
   section_cell<Scalar> cell;
-  view<Scalar> result;         // its rows, which the loss turns into their gradient
-  view<std::int32_t> first;    // by row, and one more: its first target
-  view<std::int32_t> targets;  // by target, as all below
-  view<label_place> places;
-  view<double> weights;
-  view<row_statistics> statistics;
-  view<row_gradient> slopes;
-
-  view<double> grain_values;    // of the loss, by head grain
-  view<double> segment_scales;  // what a counted token of a segment weighs
-  view<double> segment_sums;    // of a coupled loss
-  view<double> segment_slopes;
+  view<Scalar> result;  // its rows, which the loss turns into their gradient
 };
 
 template <class Device>
@@ -58,9 +45,7 @@ class storage {
   std::vector<view<scalar>> checkpoints;  // by section: of a stage that begins there
   view<scalar> stream;  // gradient rows of all tokens; no rows: chunk_gradient serves
   view<scalar> chunk_gradient;
-  view<double> section_values;  // of side losses
-  view<double> segment_counts;  // not 0: some head counts something of the segment
-  view<scalar> stand_ins;       // a chunk of input rows, where some are not the caller's
+  view<scalar> stand_ins;  // a chunk of input rows, where some are not the caller's
   view<std::byte> packing;
 
   explicit storage(const section_list& model) {
@@ -69,9 +54,9 @@ class storage {
     for (const section_instance& s : model.sections) cells.emplace_back(s);
   }
 
-  // Everything that lives as long as the step, by kind; then the region that stages share.
-  byte_table place(arena& from, const section_list& model, const step_plan& p,
-                   coupled_heads couples);
+  // Everything that lives as long as the step, by kind; then the region that stages share. Sums are
+  // those that are not in the ledger.
+  byte_table place(arena& from, const section_list& model, const step_plan& p);
 
   // One thing that lives for a while.
   void place(arena& from, const section_list& model, const layout_shape& shape, const lifetime& l) {
@@ -104,8 +89,8 @@ class storage {
       for (const occupant what : {occupant::state, occupant::state_gradients, occupant::working,
                                   occupant::chunk, occupant::kept_outputs})
         place(from, model, shape, {.what = what, .section = i, .result = true});
-      place_tallies(from, model[i], cell(i));
     }
+    place_tallies(from, model);
     for (position i = 1; i < position(model.count()); ++i) share_boundary(model, i);
     place_heads(from, model, shape);
   }
@@ -166,50 +151,12 @@ class storage {
     } else {
       head.result = from.take<scalar>(rows, model.trunk_width());
     }
-    // A row predicts the next token, and the last row of a parent the first one of each child.
-    const position targets = rows + step.children;
-    head.first = from.take<std::int32_t>(rows + 1, 1);
-    head.targets = from.take<std::int32_t>(targets, 1);
-    head.places = from.take<label_place>(targets, 1);
-    head.weights = from.take<double>(targets, 1);
-    head.statistics = from.take<row_statistics>(targets, 1);
-    head.slopes = from.take<row_gradient>(targets, 1);
   }
 
-  void place_sums(arena& from, const section_list& model, const step_plan& p,
-                  coupled_heads couples) {
-    const position segments = p.shape.samples.segments();
-    for (position i = 0; i < position(model.count()); ++i) place_tallies(from, model[i], cell(i));
-    if (model.tallies()) section_values = from.take<double>(position(model.count()), 1);
-    for (position h = 0; h < position(heads.size()); ++h) {
-      head_storage<scalar>& head = heads[std::size_t(h)];
-      head.grain_values = from.take<double>(p.head_grains.size(), 1);
-      head.segment_scales = from.take<double>(segments, 1);
-      if (!couples[h]) continue;
-      head.segment_sums = from.take<double>(segments, 1);
-      head.segment_slopes = from.take<double>(segments, 1);
-    }
-    segment_counts =
-        heads.size() > 1 ? from.take<double>(segments, 1) : heads.front().segment_scales;
-  }
-
-  // The loss's rows and sums in memory of the host's own, where the arena is out of its reach.
-  void keep_sums_on_host() {
-    const auto move = [&](auto& of) {
-      using entry = std::remove_pointer_t<decltype(of.data)>;
-      host_.emplace_back(std::size_t(of.rows) * std::size_t(of.cols) * sizeof(entry) / 8 + 1);
-      of.data = reinterpret_cast<entry*>(host_.back().data());
-    };
-    for (head_storage<scalar>& head : heads) {
-      move(head.first), move(head.targets), move(head.places), move(head.weights);
-      move(head.statistics), move(head.slopes), move(head.grain_values);
-      move(head.segment_scales), move(head.segment_sums), move(head.segment_slopes);
-    }
-    move(section_values);
-    if (heads.size() > 1)
-      move(segment_counts);
-    else
-      segment_counts = heads.front().segment_scales;
+  // Sums of layers that add a side loss, by primitives: the one kind that the host does not keep.
+  void place_tallies(arena& from, const section_list& model) {
+    for (position i = 0; i < position(model.count()); ++i)
+      streambp::place_tallies(from, model[i], cell(i));
   }
 
   // None of a single sample, which counts or nothing does, nor under a side loss, which counts all.
@@ -222,8 +169,6 @@ class storage {
   }
 
  private:
-  std::vector<std::vector<double>> host_;
-
   section_cell<scalar>& cell(position i) { return cells[std::size_t(i)]; }
 
   // The halves of an operator are sections next to each other.
@@ -233,8 +178,7 @@ class storage {
 };
 
 template <class Device>
-byte_table storage<Device>::place(arena& from, const section_list& model, const step_plan& p,
-                                  coupled_heads couples) {
+byte_table storage<Device>::place(arena& from, const section_list& model, const step_plan& p) {
   const layout_shape shape = shape_of(p);
   std::size_t before = from.used();
   const auto since = [&] {
@@ -270,7 +214,7 @@ byte_table storage<Device>::place(arena& from, const section_list& model, const 
   place_lasting(false);
   bytes.kept = since();
 
-  place_sums(from, model, p, couples);
+  place_tallies(from, model);
   bytes.sums = since();
 
   place_stand_ins(from, model, p);
@@ -289,6 +233,16 @@ byte_table storage<Device>::place(arena& from, const section_list& model, const 
   }
   from.advance(most);
   bytes.region = since();
+  return bytes;
+}
+
+// The bytes of a plan, of the device's memory and of the host's.
+template <class Device>
+byte_table planned_bytes(const section_list& model, const step_plan& p, coupled_heads couples) {
+  arena device, host;
+  byte_table bytes = storage<Device>(model).place(device, model, p);
+  ledger().place(host, model, p, couples);
+  bytes.sums = sum_of_bytes(bytes.sums, host.used());
   return bytes;
 }
 

@@ -150,13 +150,15 @@ class engine_stepper : public stepper {
 
   static constexpr const char* gradient_of = "gradient of ";
 
-  // What a step finds in its arena is nobody's business: NaN in fp32 and fp64.
+  // What a step finds in its arena and ledger is nobody's business: NaN in fp32 and fp64.
   void poison_arena() {
     const auto block = engine_.block();
     auto* const start = reinterpret_cast<Scalar*>(const_cast<std::byte*>(block.data()));
     Scalar nan;
     std::memset(&nan, 0xff, sizeof nan);
     fill(on_, nan, {start, 1, position(block.size() / sizeof nan)});
+    const auto ledger = engine_.ledger_block();
+    std::memset(const_cast<std::byte*>(ledger.data()), 0xff, ledger.size());
   }
 
   // Laws of every single step.

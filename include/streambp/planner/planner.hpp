@@ -104,9 +104,7 @@ class plan_maker {
     stage_costs<Device> costs(model_, *flops_, p, couples_);
     for (const stage_plan& s : choice.stages) p.flops += costs.of(s).flops;
     p.flops += head_flops();
-    storage<Device> cells(model_);
-    arena nothing;
-    p.bytes = cells.place(nothing, model_, p, couples_);
+    p.bytes = planned_bytes<Device>(model_, p, couples_);
     p.cost = cost_of(p, p.flops - head_flops());
     p.seal = seal_of(p);
     return p;

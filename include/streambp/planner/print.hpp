@@ -98,7 +98,7 @@ inline std::array<byte_item, 6> items_of(const byte_table& b) {
            {"kept", b.kept, "memories, outputs and last chunks, until backward"},
            {"largest stage", b.region, "memories, gradients and one chunk, or the head's"},
            {"packing", b.packing, "operands of products, by thread"},
-           {"sums", b.sums, "of the loss, by grain and sample"}}};
+           {"sums", b.sums, "of losses, on the host: by row, grain and sample"}}};
 }
 
 inline void print_bytes(std::ostream& out, const step_plan& p) {

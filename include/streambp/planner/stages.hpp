@@ -39,7 +39,8 @@ class stage_costs {
     fixed_ = placed([&](arena& a) {
       cells_.place_packing(a, model, shape_.threads);
       cells_.place_boundaries(a, model, shape_);
-      cells_.place_sums(a, model, frame, couples);
+      cells_.place_tallies(a, model);
+      ledger().place(a, model, frame, couples);
       cells_.place_stand_ins(a, model, frame);
     });
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../core/big_count.hpp"
+#include "../core/bytes.hpp"
 #include "../core/grain.hpp"
 #include "snapshots.hpp"
 #include "sweep.hpp"
@@ -44,9 +45,14 @@ struct byte_table {
   std::size_t checkpoints = 0;  // inputs of stages
   std::size_t stream = 0;       // gradient of the trunk's rows
   std::size_t kept = 0;         // memories, outputs, chunks that outlive their stage's forward
-  std::size_t sums = 0;         // losses' sums over grains and segments
+  std::size_t sums = 0;         // of losses, by row, grain and segment: the host's; of side losses
   std::size_t region = 0;       // the largest stage (or head): memories, gradients, one chunk
-  std::size_t total() const { return packing + checkpoints + stream + kept + sums + region; }
+  std::size_t total() const {
+    std::size_t all = 0;
+    for (const std::size_t part : {packing, checkpoints, stream, kept, sums, region})
+      all = sum_of_bytes(all, part);
+    return all;
+  }
 };
 
 // How far a budget reaches: the first longer sequence that no plan brings into it, with the bytes
