@@ -38,11 +38,15 @@ const packed samples = packed_lengths({1, 29, 0, 31});
 
 }  // namespace
 
-TEST_CASE("one head: a coupled loss has sums and slopes of each sample besides") {
+TEST_CASE("one head: a coupled loss of tokens has sums and slopes of samples, and what it saw") {
   const auto model = trunk | linear(8, 5);
   const step_plan p = plan_of(model, samples);
   const section_list list = list_of(model);
-  CHECK(bytes_of(list, p, true) == bytes_of(list, p, false) + 2 * 64);
+  const std::size_t more = 2 * 64 + 61 * sizeof(row_statistics) + 32;
+  CHECK(bytes_of(list, p, true) == bytes_of(list, p, false) + more);
+  coupled_heads of_rows;
+  of_rows.add(0, false);
+  CHECK(bytes_of(list, p, of_rows) == bytes_of(list, p, false));
 }
 
 TEST_CASE("heads share the addresses of their rows and have sums of their own") {
@@ -68,8 +72,8 @@ TEST_CASE("heads share the addresses of their rows and have sums of their own") 
   CHECK(l.section_values.rows == 0);
   CHECK(l.heads[0].segment_sums.rows == 0);
   coupled_heads second;
-  second.add(1);
-  CHECK(bytes_of(list, p, second) == bytes + 2 * 64);
+  second.add(1, true);
+  CHECK(bytes_of(list, p, second) == bytes + 2 * 64 + 61 * sizeof(row_statistics) + 32);
 }
 
 TEST_CASE("a single head's scales say which samples count") {

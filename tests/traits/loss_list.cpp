@@ -46,8 +46,11 @@ TEST_CASE("which of them couple, by head") {
   CHECK(some[3]);
   CHECK_FALSE(some[63]);
   coupled_heads last;
-  last.add(63);
+  last.add(63, false);
   CHECK(last.any());
+  CHECK_FALSE(last.of_tokens(63));
+  CHECK(some.of_tokens(3));
+  CHECK_FALSE(some.of_tokens(2));
   CHECK(last[63]);
   CHECK_FALSE(last[0]);
 }

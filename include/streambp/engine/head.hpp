@@ -124,7 +124,15 @@ void step_runner<Device>::run_terms(position h, const chunk_place& at, view<scal
   const std::span<const std::int32_t> first{head.first.data, std::size_t(y.rows) + 1},
       wanted{head.targets.data, count};
   const std::span<row_statistics> statistics{head.statistics.data, count};
-  row_statistics_of(on_, own.facts.logits, y, first, wanted, own.facts.wants_mean, statistics);
+  const auto seen = [&](std::size_t target) -> row_statistics& {
+    return head.seen(head.places(position(target), 0).row, 0);
+  };
+  if (own.facts.couples && gradient) {  // the sweep that summed up has seen these rows
+    for (std::size_t t = 0; t < count; ++t) statistics[t] = seen(t);
+  } else {
+    row_statistics_of(on_, own.facts.logits, y, first, wanted, own.facts.wants_mean, statistics);
+    for (std::size_t t = 0; t < count && own.facts.couples; ++t) seen(t) = statistics[t];
+  }
   own.loss->terms({at.rows, at.grains, head.first, head.places, head.weights, head.statistics,
                    head.slopes, values, head.segment_sums, head.segment_slopes},
                   gradient);

@@ -1,5 +1,6 @@
-// What the host adds up of a step: rows and sums of the losses, in memory of its own, whatever device
-// runs the rest. One function lays it out: on nothing to predict the bytes, on a block to take them.
+// What the host adds up of a step: rows and sums of losses, in memory of its own, whatever device
+// runs the rest. One function lays it out: on nothing to predict the bytes, on a block to take
+// them.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +26,9 @@ struct head_ledger {
 
   view<double> grain_values;    // of the loss, by head grain
   view<double> segment_scales;  // what a counted token of a segment weighs
-  view<double> segment_sums;    // of a coupled loss
+  view<double> segment_sums;    // of a coupled loss of tokens, as what follows
   view<double> segment_slopes;
+  view<row_statistics> seen;  // by label's place: from the sweep that sums up to that of gradients
 };
 
 struct ledger {
@@ -43,9 +45,10 @@ struct ledger {
     for (std::size_t h = 0; h < heads.size(); ++h) {
       heads[h].grain_values = from.take<double>(p.head_grains.size(), 1);
       heads[h].segment_scales = from.take<double>(segments, 1);
-      if (!couples[position(h)]) continue;
+      if (!couples.of_tokens(position(h))) continue;
       heads[h].segment_sums = from.take<double>(segments, 1);
       heads[h].segment_slopes = from.take<double>(segments, 1);
+      heads[h].seen = from.take<row_statistics>(p.shape.samples.tokens(), 1);
     }
     segment_counts =
         heads.size() > 1 ? from.take<double>(segments, 1) : heads.front().segment_scales;

@@ -222,7 +222,8 @@ class step_runner {
   coupled_heads couples() const {
     coupled_heads all;
     for (position h = 0; h < head_count(); ++h)
-      if (heads_[std::size_t(h)].facts.couples) all.add(h);
+      if (const loss_facts& own = heads_[std::size_t(h)].facts; own.couples)
+        all.add(h, !own.sees_rows);
     return all;
   }
 

@@ -57,7 +57,9 @@ class runner_subject : public subject {
  private:
   const section_list& list() const { return sections_->list(); }
   plan_maker<device> maker(const packed& samples, const plan_options& options) const {
-    return {sections_, facts_.couples, samples, options};
+    coupled_heads couples;
+    if (facts_.couples) couples.add(0, !facts_.sees_rows);
+    return {sections_, couples, samples, options};
   }
   plan_options options_for(position prefix, const packed& beside) const {
     plan_options options;

@@ -23,17 +23,23 @@ constexpr losses_of<Loss...> losses(Loss... each) {
   return {{std::move(each)...}};
 }
 
-// By head, whether its loss couples: needs sums of all tokens before it has a gradient.
+// By head, whether its loss couples: needs sums of all tokens, or all rows, before it has a
+// gradient.
 class coupled_heads {
  public:
   constexpr coupled_heads() = default;
-  constexpr coupled_heads(bool first) : bits_(first) {}
-  constexpr void add(position head) { bits_ |= std::uint64_t(1) << head; }
-  constexpr bool any() const { return bits_ != 0; }
-  constexpr bool operator[](position head) const { return (bits_ >> head & 1) != 0; }
+  constexpr coupled_heads(bool first) : all_(first), of_tokens_(first) {}
+  // of_tokens: it adds up sums of tokens, and asks for the statistics of each twice.
+  constexpr void add(position head, bool of_tokens) {
+    all_ |= std::uint64_t(1) << head;
+    of_tokens_ |= std::uint64_t(of_tokens) << head;
+  }
+  constexpr bool any() const { return all_ != 0; }
+  constexpr bool operator[](position head) const { return (all_ >> head & 1) != 0; }
+  constexpr bool of_tokens(position head) const { return (of_tokens_ >> head & 1) != 0; }
 
  private:
-  std::uint64_t bits_ = 0;
+  std::uint64_t all_ = 0, of_tokens_ = 0;
 };
 
 // One loss is a list of one.
@@ -62,7 +68,7 @@ constexpr coupled_heads couples_of() {
   coupled_heads all;
   [&]<class... L>(std::type_identity<std::tuple<L...>>) {
     position head = 0;
-    ((loss_traits<L>::couples ? all.add(head) : void(), ++head), ...);
+    ((loss_traits<L>::couples ? all.add(head, !loss_traits<L>::sees_rows) : void(), ++head), ...);
   }(std::type_identity<typename loss_list<Loss>::types>{});
   return all;
 }
