@@ -21,3 +21,10 @@ TEST_CASE("laws of losses on memory that the host cannot touch") {
       laws::hold_loss<unreachable::device>(cross_entropy{.z_loss = 0.1}, laws::rows(37, 4));
   CHECK_MESSAGE(scored, scored);
 }
+
+TEST_CASE("laws of several heads, each with a loss of its own") {
+  const laws::report r = laws::hold_loss(
+      losses(cross_entropy{.label_smoothing = 0.1}, cross_entropy{.average = over::samples}),
+      laws::rows(37, 4));
+  CHECK_MESSAGE(r, r);
+}

@@ -61,6 +61,8 @@ struct forgets_first {
 TEST_CASE("a wrong loss breaks the law that speaks of it") {
   const laws::setting s = laws::rows(37, 6);
   CHECK(laws::broken(laws::hold_loss(wrong_slope{}, s)) == "central differences");
+  CHECK(laws::broken(laws::hold_loss(losses(cross_entropy{}, wrong_slope{}), s)) ==
+        "central differences");
   CHECK(laws::broken(laws::hold_loss(counts_rows{}, s)) == "batch-independence");
   CHECK(laws::broken(laws::hold_loss(counts_calls{}, s)) == "recomputation has no side effects");
   CHECK(laws::broken(laws::hold_loss(two_normalisers{}, s)) == "central differences");

@@ -36,11 +36,11 @@ class engine_stepper : public stepper {
  public:
   using Scalar = typename Device::scalar;
 
-  // on_layer: the loss, when it is the functional of a layer on trial.
+  // on_layer: the one loss, when it is the functional of a layer on trial.
   engine_stepper(const step_plan& plan, std::shared_ptr<const section_runner<Device>> sections,
-                 std::unique_ptr<loss_runner<Device>> loss, functional<Scalar>* on_layer,
-                 const subject& of)
-      : of_(of), on_layer_(on_layer), engine_(plan, std::move(sections), std::move(loss)) {
+                 std::vector<std::unique_ptr<loss_runner<Device>>> losses,
+                 functional<Scalar>* on_layer, const subject& of)
+      : of_(of), on_layer_(on_layer), engine_(plan, std::move(sections), std::move(losses)) {
     engine_.refuse_what_is_not_finite(false);  // laws look for themselves
   }
 

@@ -22,7 +22,7 @@ class runner_subject : public subject {
     const plan_options options = options_for(prefix, beside);
     plan_maker<device> one = maker(samples, options);
     expect_no_own_loops(*sections_, one.shape());
-    return every_plan(one, facts_.couples, samples, options);
+    return every_plan(one, heads_couple_.any(), samples, options);
   }
   step_plan streamed(const packed& samples, position prefix, const packed& beside,
                      int threads) override {
@@ -35,12 +35,12 @@ class runner_subject : public subject {
   }
 
  protected:
-  // Before anything is asked of it.
+  // Before anything is asked of it. `facts`: of the first head's loss.
   void put(std::shared_ptr<const section_runner<device>> sections, const loss_facts& facts,
-           bool on_layer, const setting& s) {
+           coupled_heads heads_couple, bool on_layer, const setting& s) {
     reaches_rows = Device::is_host;
     sections_ = std::move(sections);
-    facts_ = facts;
+    heads_couple_ = heads_couple;
     grains_ = s.grains;
     features = s.features;
     results = list().heads.front().out;
@@ -49,7 +49,7 @@ class runner_subject : public subject {
     single = sizeof(typename Device::scalar) == 4;
     scores = !on_layer && !facts.sees_rows;
     if (!on_layer) ignored = facts.ignore_index;
-    couples = facts.couples || split.tallies;
+    couples = heads_couple.any() || split.tallies;
     owns_rows = !on_layer && facts.sees_rows;
   }
   const section_runner<device>& as_given() const { return *sections_; }
@@ -57,9 +57,7 @@ class runner_subject : public subject {
  private:
   const section_list& list() const { return sections_->list(); }
   plan_maker<device> maker(const packed& samples, const plan_options& options) const {
-    coupled_heads couples;
-    if (facts_.couples) couples.add(0, !facts_.sees_rows);
-    return {sections_, couples, samples, options};
+    return {sections_, heads_couple_, samples, options};
   }
   plan_options options_for(position prefix, const packed& beside) const {
     plan_options options;
@@ -75,7 +73,7 @@ class runner_subject : public subject {
   }
 
   std::shared_ptr<const section_runner<device>> sections_;
-  loss_facts facts_;
+  coupled_heads heads_couple_;
   geometry grains_;
 };
 
@@ -91,17 +89,18 @@ class engine_subject : public runner_subject<Device> {
   engine_subject(const Layer& layer, const Loss& loss, const setting& s) : loss_(loss) {
     base::put(
         std::make_shared<sections>(trial_model<!on_layer>(layer, base::watched, s), s.features),
-        loss_, on_layer, s);
+        std::get<0>(loss_list<Loss>::of(loss_)), couples_of<Loss>(), on_layer, s);
   }
 
   std::unique_ptr<stepper> run(const step_plan& plan) override {
-    auto loss = std::make_unique<typed_loss<Device, Loss>>(loss_);
+    auto losses = runners_of<Device>(loss_list<Loss>::of(loss_));
     functional<Scalar>* of_layer = nullptr;
-    if constexpr (on_layer) of_layer = &loss->loss;
+    if constexpr (on_layer)
+      of_layer = &static_cast<typed_loss<Device, Loss>&>(*losses.front()).loss;
     // A copy of the layer as it was given: what it counts or keeps begins anew.
     auto own = std::make_shared<sections>(static_cast<const sections&>(base::as_given()));
-    return std::make_unique<engine_stepper<Device>>(plan, std::move(own), std::move(loss), of_layer,
-                                                    *this);
+    return std::make_unique<engine_stepper<Device>>(plan, std::move(own), std::move(losses),
+                                                    of_layer, *this);
   }
 
  private:

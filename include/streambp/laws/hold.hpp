@@ -158,14 +158,26 @@ report hold(const Layer& layer, const setting& s) {
   return r;
 }
 
-// A loss, at the end of a small model, on a device. The samples of `s` are those that the loss
-// speaks of.
+// A head for each loss, if there are several.
+template <class Head, class Loss>
+auto heads_for(const Head& head, const Loss&) {
+  return head;
+}
+template <class Head, class... Loss>
+auto heads_for(const Head& head, const losses_of<Loss...>&) {
+  return heads(((void)std::type_identity<Loss>{}, head)...);
+}
+
+// A loss, or several of tokens, losses(l, m), with the same labels, at the end of a small model, on
+// a device. The samples of `s` are those that the loss speaks of.
 template <template <class> class Device = default_device, class Loss>
 report hold_loss(const Loss& loss, setting s) {
   report r;
-  if constexpr (explain_loss<Loss, Device<double>>()) {
+  if constexpr (explain_losses<Device<double>>(
+                    std::type_identity<typename loss_list<Loss>::types>{})) {
     if (s.vocabulary == 0) s.vocabulary = 11;
-    const auto model = linear(s.features, s.features) | linear(s.features, s.vocabulary);
+    const auto model =
+        linear(s.features, s.features) | heads_for(linear(s.features, s.vocabulary), loss);
     using model_type = std::decay_t<decltype(model)>;
     engine_subject<double, model_type, Loss, Device<double>> exact(model, loss, s);
     engine_subject<float, model_type, Loss, Device<float>> single(model, loss, s);
